@@ -1,4 +1,4 @@
-"""What it brings to cut numbers in pieces: networks with and without, evaluated within training rows.
+"""What it brings to cut numbers in bins: networks with and without, evaluated within training rows.
 
     python benchmarks/bins.py
 

@@ -25,7 +25,7 @@ from ansatz.data import Batch, TensorSource
 from ansatz.likelihoods import Normal
 from ansatz.networks import MLP
 from ansatz.training import Callback, GradientStep, Supervised, Trainer
-from ansatz.training.launch import launch
+from ansatz.training.processes.launch import launch
 
 SEED, WARM = 0, 5
 SIZES = {  # widths, rows per batch of all processes, steps

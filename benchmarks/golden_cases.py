@@ -64,7 +64,7 @@ def normal_every_role(folder: Path) -> Record:
 
 
 @case
-def law_chosen_by_linear_models(folder: Path) -> Record:
+def likelihood_chosen_by_linear_models(folder: Path) -> Record:
     """Counts without a likelihood, below 100 rows."""
     table = used(data.numbers(80), "count")
     fit = ansatz.fit(table, target="count", options={"epochs": 5}, out=folder / "model")
@@ -72,7 +72,7 @@ def law_chosen_by_linear_models(folder: Path) -> Record:
 
 
 @case
-def law_chosen_by_networks(folder: Path) -> Record:
+def likelihood_chosen_by_networks(folder: Path) -> Record:
     """Positive numbers without a likelihood, from 100 rows on."""
     table = used(data.numbers(160), "positive")
     fit = ansatz.fit(table, target="positive", options={"epochs": 2}, out=folder / "model")
@@ -450,7 +450,7 @@ def stream_of_times(folder: Path) -> Record:
 
 
 @case
-def stream_chooses_the_law(folder: Path) -> Record:
+def stream_chooses_the_likelihood(folder: Path) -> Record:
     """Counts from a CSV file: the likelihood is chosen on a sample of the rows."""
     path = data.write_csv(folder, used(data.numbers(150), "count", "years"))
     options = {"target": "count", "exposure": "years", "stream": True}

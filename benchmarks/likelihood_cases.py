@@ -36,7 +36,7 @@ from ansatz.likelihoods.student_t import StudentTDistribution
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
 from ansatz.likelihoods.von_mises import VonMisesDistribution
 from ansatz.likelihoods.weibull import WeibullDistribution
-from ansatz.likelihoods.zero_inflated_distribution import ZeroInflatedDistribution
+from ansatz.likelihoods.zero_inflated import ZeroInflatedDistribution
 from ansatz.likelihoods.zero_one_inflated_beta import ZeroOneInflatedBetaDistribution
 
 Draw = Callable[[Generator, int], Tensor]

@@ -96,8 +96,8 @@ def trees() -> str:
     return "\n".join(lines)
 
 
-def pieces() -> str:
-    """What it brings to cut numbers in pieces."""
+def bins() -> str:
+    """What it brings to cut numbers in bins."""
     path = ROOT / "benchmarks" / "results" / "bins.json"
     found = json.loads(path.read_text(encoding="utf-8"))["results"]
     lines = [
@@ -195,7 +195,7 @@ PAGES = {
         "speed": speed,
     },
     ROOT / "docs" / "likelihoods.md": {"numerics": numerics},
-    ROOT / "docs" / "tables.md": {"pieces": pieces},
+    ROOT / "docs" / "tables.md": {"bins": bins},
     ROOT / "docs" / "benchmarks.md": {
         "images speed": images_speed,
         "images quality": images_quality,

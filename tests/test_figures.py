@@ -37,7 +37,7 @@ def test_the_page_has_a_place_for_every_likelihood(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(registry.names()) - LOSSES))
-def test_every_law_has_its_figure_in_its_section(name):
+def test_every_likelihood_has_its_figure_in_its_section(name):
     section = PAGE.split(f"### `{name}`")[1].split("\n#")[0]
     assert f"](images/likelihoods/{name}.svg)" in section
     assert (IMAGES / f"{name}.svg").exists()

@@ -1,6 +1,7 @@
 """The site has every page and every public name, and is built without a broken link."""
 
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -11,13 +12,14 @@ import pytest
 
 pytest.importorskip("mkdocs")
 pytest.importorskip("latex2mathml")
+pytest.importorskip("mkdocstrings_handlers")
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "docs" / "site"
 
 
 def load(name: str):
-    """A file of docs/site, which is no package."""
+    """A file of docs/site, which is not a package."""
     sys.path.insert(0, str(SITE))
     try:
         spec = importlib.util.spec_from_file_location(name, SITE / f"{name}.py")
@@ -29,8 +31,8 @@ def load(name: str):
         sys.path.remove(str(SITE))
 
 
-formulas, docstring, reference, hooks = map(
-    load, ("formulas", "docstring", "reference", "site_hooks")
+formulas, reference, docstring, notebooks, hooks = map(
+    load, ("formulas", "reference", "docstring", "notebooks", "site_hooks")
 )
 
 
@@ -56,15 +58,21 @@ def public_names() -> list[str]:
 
 
 def test_every_public_name_has_its_place_in_the_reference():
-    places = reference.places()
-    written = {page.path: page.text for page in reference.pages({})}
+    written = {page.path: page.text for page in reference.pages()}
+    everything = "\n".join(written.values())
     for name in public_names():
-        page = places.get(name)
-        if page is None:  # a value or a registry's function: its package has a page
-            page = f"reference/{name.split('.')[1]}.md"
-            assert page in written, name
-        else:
-            assert f"{{ #{name.lower()} }}" in written[page], name
+        if name in reference.places():
+            assert re.search(rf"^::: {re.escape(name)}$", everything, re.M), name
+        else:  # a value or a registry's function: its package has a page
+            assert f"reference/{name.split('.')[1]}.md" in written, name
+
+
+def test_the_reference_lists_inherited_methods():
+    (page,) = [page for page in reference.pages() if page.path == "reference/estimators.md"]
+    entry = page.text.split("::: ansatz.estimators.Regressor\n")[1]
+    assert entry.lstrip().startswith("options:\n      inherited_members: true")
+    (gamma,) = [page for page in reference.pages() if page.path.endswith("likelihoods/gamma.md")]
+    assert "[`interval`][ansatz.likelihoods.Distribution.interval]" in gamma.text
 
 
 def test_a_docstring_becomes_markdown():
@@ -79,6 +87,9 @@ def test_a_docstring_becomes_markdown():
         one: the first
             of two.
 
+    Shapes:
+        - y: ``(B,)``.
+
     Example:
         >>> 1 + 1
         2
@@ -86,14 +97,14 @@ def test_a_docstring_becomes_markdown():
     References:
         A (2001), B. https://example.org/b.
     """
-    writer = docstring.Writer(lambda t: f"<{t.strip()}>", lambda t: f"<{t}>", lambda n: f"[{n}]")
-    assert docstring.markdown(text, writer) == (
-        "A likelihood.\n\n"
-        r"<p(y) = \frac{1}{2},     \quad y > 0>"
-        "\n\nwith <y> = `raw[0]`, see [ansatz.likelihoods.Normal] and a\\*b.\n\n"
-        "**Args**\n\n- `one`: the first\n    of two.\n\n"
-        "**Example**\n\n```pycon\n>>> 1 + 1\n2\n```\n\n"
-        "**References**\n\nA (2001), B. <https://example.org/b>."
+    found = re.sub(r"zzFORMULA\d+zz", "FORMULA", docstring.markdown(text))
+    assert found.strip() == (
+        "A likelihood.\n\n\nFORMULA\n\n\n"
+        "with FORMULA = `raw[0]`, see [`Normal`][ansatz.likelihoods.Normal] and a\\*b.\n\n"
+        "Args:\n    one: the first\n        of two.\n\n"
+        "**Shapes:**\n\n- y: `(B,)`.\n\n"
+        "Examples:\n    >>> 1 + 1\n    2\n\n"
+        "**References:**\n\nA (2001), B. <https://example.org/b>."
     )
 
 
@@ -111,6 +122,51 @@ def test_every_formula_of_a_docstring_is_known_to_the_converter():
         found = re.findall(r"^ *\.\. math::(.*?)(?=\n\s*\n)", text, re.MULTILINE | re.DOTALL)
         for tex in found:
             assert "\\" not in formulas.mathml(tex, "block"), f"{file.name}: {tex}"
+
+
+def luminance(color: str) -> float:
+    """The relative luminance of ``#rrggbb``, as WCAG 2 defines it."""
+    shares = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_contrast_is_that_of_the_standard():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["default", "slate"])
+@pytest.mark.parametrize("link", ["typeset-a", "accent-fg"])
+@pytest.mark.parametrize("ground", ["default-bg", "code-bg"])
+def test_links_can_be_read_in_light_and_dark(scheme, link, ground):
+    css = (SITE / "style.css").read_text(encoding="utf-8")
+    block = re.search(rf'\[data-md-color-scheme="{scheme}"\] {{(.*?)}}', css, re.DOTALL)[1]
+    colors = dict(re.findall(r"--md-([\w-]+)-color: (#[0-9a-f]{6});", block))
+    assert contrast(colors[link], colors[ground]) >= 4.5
+
+
+def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
+    def code(source, **output):
+        return {"cell_type": "code", "source": [source], "outputs": [output] if output else []}
+
+    cells = [
+        {"cell_type": "markdown", "source": ["# Waves"]},
+        code("print(1)", output_type="stream", text=["1\n"]),
+        code("draw()", output_type="display_data", data={"image/png": "aGk="}),
+        code("table", output_type="execute_result", data={"text/html": ["<table></table>"]}),
+    ]
+    (tmp_path / "waves.ipynb").write_text(json.dumps({"cells": cells}, indent=1))
+    page = notebooks.convert(tmp_path / "waves.ipynb")
+    assert page.pictures == {"waves-1.png": b"hi"}
+    for part in ("```python\nprint(1)\n```\n\n```text\n1\n```", "(waves-1.png)", "<table>"):
+        assert part in page.text
+    assert hooks.title(tmp_path / "waves.ipynb") == "Waves"
 
 
 @pytest.mark.slow

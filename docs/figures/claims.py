@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ansatz import claims
+from ansatz.claims.catalog import catalog
+from ansatz.claims.errata import errata
+from ansatz.claims.registry import areas, select
 
 DOCS = Path(__file__).parents[1]
 PAGES, IMAGES = DOCS / "claims", DOCS / "images" / "claims"
@@ -32,8 +35,10 @@ def main() -> None:
     chosen = parser.parse_args()
     record = read_record() if RECORD.exists() else {}
     if not chosen.pages:
-        wanted = claims.select(chosen.names)
-        for outcome in claims.verify(*wanted, figures="svg", workers=chosen.workers, tell=tell):
+        wanted = select(chosen.names)
+        for outcome in claims.verify(
+            *wanted, figures="svg", workers=chosen.workers, on_outcome=show
+        ):
             if outcome.finding is None:
                 raise SystemExit(f"{outcome.id} broke: {outcome.error}")
             record[outcome.id] = recorded(outcome)
@@ -49,8 +54,8 @@ def main() -> None:
         raise SystemExit(f"the figures have {size} bytes, at most {LIMIT} are wanted")
 
 
-def tell(outcome: claims.Outcome) -> None:
-    """One line per claim."""
+def show(outcome: claims.Outcome) -> None:
+    """Prints one line per claim."""
     size = len(outcome.figure or b"")
     print(
         f"{outcome.id:40} {outcome.verdict:16} {outcome.seconds:6.2f} s {size:8} bytes", flush=True
@@ -110,7 +115,7 @@ def save_figure(outcome: claims.Outcome) -> None:
 
 
 def remove_the_rest(record: dict[str, Record]) -> None:
-    """Figures and pages of claims that are no more."""
+    """Removes figures and pages of claims that no longer exist."""
     drawn = {name for name, found in record.items() if found["figure"]}
     for path in IMAGES.glob("*.svg"):
         if path.stem not in drawn:
@@ -134,11 +139,9 @@ def pages(record: dict[str, Record]) -> dict[str, str]:
 
 
 def ordered_areas(record: dict[str, Record]) -> dict[str, list[str]]:
-    """The areas in the order of the course."""
-    place = {row.id: k for k, row in enumerate(claims.course())}
-    there = {
-        area: [name for name in names if name in record] for area, names in claims.areas().items()
-    }
+    """The areas in the order of the catalog."""
+    place = {row.id: k for k, row in enumerate(catalog())}
+    there = {area: [name for name in names if name in record] for area, names in areas().items()}
 
     def first(names: list[str]) -> float:
         return min(place[source] for name in names for source in claims.get(name).sources)
@@ -152,7 +155,7 @@ def index_page(by_area: dict[str, list[str]], record: dict[str, Record]) -> str:
     held = sum(found["holds"] for found in record.values())
     parts = [
         "# Gallery of claims",
-        f"{len(record)} statements of the course, run and measured; {held} hold. "
+        f"{len(record)} statements of deep learning and its mathematics, measured; {held} hold. "
         "[How to read and run a claim, and how to write one](../claims.md). "
         "The numbers are those of a quick run with seed 0, kept in [record.json](record.json); "
         f"`{COMMAND}` makes these pages.",
@@ -161,8 +164,8 @@ def index_page(by_area: dict[str, list[str]], record: dict[str, Record]) -> str:
         rows = ["| | claim | measured | predicted |", "|---|---|---:|---:|"]
         rows += [index_row(area, name, record[name]) for name in names]
         parts += [f"## [{area.capitalize()}]({area}.md)", about(area), "\n".join(rows)]
-    said = "What the course's documents print, what is right, and the number that decides."
-    parts += ["## [Errata](errata.md)", said]
+    lead = "Common slips in printed formulas, the right formulas, and the numbers that decide."
+    parts += ["## [Errata](errata.md)", lead]
     return "\n\n".join(parts)
 
 
@@ -183,25 +186,24 @@ def area_page(area: str, names: list[str], record: dict[str, Record]) -> str:
 
 
 def errata_page(record: dict[str, Record]) -> str:
-    """The misprints in their order, each with the two numbers."""
-    area_of = {name: area for area, names in claims.areas().items() for name in names}
-    found = claims.errata([outcome_of(name, kept) for name, kept in record.items()])
+    """The common slips in their order, each with the two numbers."""
+    area_of = {name: area for area, names in areas().items() for name in names}
+    found = errata([outcome_of(name, kept) for name, kept in record.items()])
     lines = ["| | printed | correct | of |", "|---|---|---|---|"]
     for each in found:
         if each.claim not in record or each.erratum is None or each.check is None:
             lines.append(row(each.row.id, text(each.row.item), "", "none yet"))
             continue
-        where = f"{each.row.id}<br>{', '.join(each.documents)}"
         printed = f"{text(each.erratum.printed)}<br>*gives {shown(each.printed_gives)}*"
         correct = f"{text(each.erratum.correct)}<br>*gives {shown(each.correct_gives)}*"
         link = f"[{each.claim}]({area_of[each.claim]}.md#{each.claim})"
-        lines.append(row(where, printed, correct, f"{text(each.check.what)}<br>{link}"))
+        lines.append(row(each.row.id, printed, correct, f"{text(each.check.what)}<br>{link}"))
     refuted = len({each.row.id for each in found if each.refuted})
     lead = (
-        "The course's documents (A lecture slides, B lecture notes, C a short course, D a cheat "
-        f"sheet) print these formulas; {refuted} of 65 are refuted by a measurement. *Gives* is "
-        "what the formula predicts, or what is measured when it is used; the claim says which, and "
-        "what decides. `ansatz verify --errata` measures them again. [All claims](index.md)."
+        "Lecture notes and slides often print these formulas with the slip on the left; "
+        f"measurements refute {refuted} of 65. *Gives* is the number that the formula predicts, or "
+        "the number that is measured when it is used; the claim has the check that decides. "
+        "`ansatz verify --errata` measures them again. [All claims](index.md)."
     )
     return "\n\n".join(["# Errata", lead, "\n".join(lines)])
 
@@ -226,7 +228,7 @@ def outcome_of(name: str, found: Record) -> claims.Outcome:
 def section(name: str, found: Record) -> str:
     """One claim."""
     claim = claims.get(name)
-    rows = {row.id: row.item for row in claims.course()}
+    rows = {row.id: row.item for row in catalog()}
     parts = [
         f"## `{name}`",
         f"**{text(claim.title.rstrip('.'))}.** {text(claim.statement)}",
@@ -235,10 +237,11 @@ def section(name: str, found: Record) -> str:
     if found["figure"]:
         parts.append(f"![{text(claim.title)}](../images/claims/{name}.svg)")
     parts.append(numbers(found["checks"]))
-    parts += [misprint(erratum) for erratum in claim.errata]
+    parts += [slip_of(erratum) for erratum in claim.errata]
     sources = "; ".join(f"{source} {text(rows[source])}" for source in claim.sources)
     parts.append(
-        f"Run it: `ansatz verify {name}`. Course: {sources}. Read on: {reference(claim.reference)}"
+        f"Run it: `ansatz verify {name}`. Catalog: {sources}. Reference: "
+        f"{reference(claim.reference)}"
     )
     return "\n\n".join(parts)
 
@@ -271,13 +274,9 @@ def aim(check: Record) -> str:
     return f"{sign}{shown(check['predicted'])}{within}"
 
 
-def misprint(erratum: claims.Erratum) -> str:
-    """What a document prints, and what is right."""
-    documents = " and ".join(letter for letter in erratum.documents if letter.isalpha())
-    return (
-        f"Misprint {erratum.id}, document {documents}: {text(erratum.printed)}. "
-        f"Correct: {text(erratum.correct)}."
-    )
+def slip_of(erratum: claims.Erratum) -> str:
+    """A common slip, and the right formula."""
+    return f"Common slip {erratum.id}: {text(erratum.printed)}. Correct: {text(erratum.correct)}."
 
 
 def reference(words: str) -> str:

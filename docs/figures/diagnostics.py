@@ -18,13 +18,12 @@ from ansatz.outcomes.report.horizons import calibrate
 from ansatz.outcomes.report.survival_calibration import draw_horizon
 from ansatz.report.corp import reliability
 from ansatz.report.coverage import draw_coverage
-from ansatz.report.envelope import uniform_envelope
 from ansatz.report.intervals import by_spread, intervals
 from ansatz.report.pit import draw_pit, pit_histogram
 from ansatz.report.quantile_residuals import draw_quantile_lines, draw_uniform_qq, quantile_lines
 from ansatz.report.reliability import draw_reliability
 from ansatz.report.residual_panels import draw_along, draw_normal_qq
-from ansatz.report.residual_tests import quantile_residuals
+from ansatz.report.residual_tests import quantile_residuals, uniform_envelope
 from ansatz.report.transform import Transform, transform
 
 IMAGES = Path(__file__).parents[1] / "images" / "diagnostics"

@@ -1,4 +1,4 @@
-"""Draws one figure per likelihood for docs/likelihoods.md: python docs/figures/likelihoods.py [NAME ...].
+"""Draws one figure per likelihood: python docs/figures/likelihoods.py [NAME ...].
 
 Every curve is computed by the likelihood that it shows, with parameters as the likelihood names
 them.
@@ -22,7 +22,7 @@ from style import BLUE, COLOURS, GREEN, GREY, ORANGE, STYLE, VIOLET, axes, save
 from torch import Tensor
 
 from ansatz import likelihoods as candidates
-from ansatz.likelihoods.general_loss import general_loss
+from ansatz.likelihoods.special.general_loss import general_loss
 from ansatz.spec import TargetSpec
 
 IMAGES = Path(__file__).parents[1] / "images" / "likelihoods"

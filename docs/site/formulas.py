@@ -1,4 +1,4 @@
-"""Formulas as MathML when the site is built: browsers draw it without any script."""
+"""Turns formulas into MathML when the site is built: browsers draw it without a script."""
 
 import re
 
@@ -18,17 +18,17 @@ class Formulas:
         self.found: list[str] = []
 
     def display(self, tex: str) -> str:
-        """A token for a formula on a line of its own."""
-        parts = [mathml(part, "inline") for part in pieces(tex)]
+        """Stores a formula on a line of its own and returns its token."""
+        parts = [mathml(part, "inline") for part in lines(tex)]
         wide = [part.replace("<math ", '<math displaystyle="true" ', 1) for part in parts]
         return self._keep(f'<div class="formula">{" ".join(wide)}</div>')
 
     def inline(self, tex: str) -> str:
-        """A token for a formula within a line."""
+        """Stores a formula within a line and returns its token."""
         return self._keep(mathml(tex, "inline"))
 
     def hide(self, markdown: str) -> str:
-        """The page with tokens where ``$$...$$`` and ``$...$`` were, code left as it is."""
+        """Replaces ``$$...$$`` and ``$...$`` by tokens and leaves code as it is."""
         code: list[str] = []
 
         def put_aside(match: re.Match[str]) -> str:
@@ -43,7 +43,7 @@ class Formulas:
         return text
 
     def show(self, html: str) -> str:
-        """The page with the formulas back."""
+        """Replaces the tokens by MathML."""
         return _TOKEN.sub(self._back, html)
 
     def _keep(self, html: str) -> str:
@@ -58,8 +58,8 @@ class Formulas:
         return f"{before}{html}{after}"
 
 
-def pieces(tex: str) -> list[str]:
-    r"""A long formula parted at its ``\qquad``, so that its parts can stand on several lines."""
+def lines(tex: str) -> list[str]:
+    r"""Splits a long formula at its ``\qquad``, so that its parts can stand on several lines."""
     found, depth = [""], 0
     for token in re.split(r"(\\qquad|\\quad|\\left|\\right|[{}])", tex):
         depth += (token in ("{", r"\left")) - (token in ("}", r"\right"))
@@ -71,7 +71,7 @@ def pieces(tex: str) -> list[str]:
 
 
 def mathml(tex: str, display: str) -> str:
-    """One formula; what the converter does not know is an error that names it."""
+    """Converts one formula; raises ValueError with the formula that the converter does not know."""
     source = " ".join(tex.split())
     try:
         found = convert(_plain(source), display=display)
@@ -81,8 +81,11 @@ def mathml(tex: str, display: str) -> str:
 
 
 def _plain(tex: str) -> str:
-    """Spellings that the converter lacks, by those that it has."""
+    """Replaces commands that the converter lacks by commands that it has."""
     tex = re.sub(r"\\(?:big|Big|bigg|Bigg)[lrm]?\s*(?=[(\[|)\]/]|\\[{}|]|\\[lr])", "", tex)
     tex = re.sub(r"\\operatorname\*?", r"\\mathrm", tex)
     tex = re.sub(r"\\arg(?![a-zA-Z])", r"\\mathrm{arg}\\,", tex)
     return re.sub(r"\\tfrac", r"\\frac", tex)
+
+
+FORMULAS = Formulas()  # of all pages: the hooks and the reference share it

@@ -1,4 +1,4 @@
-"""What MkDocs calls while it builds the site: navigation, reference pages and formulas."""
+"""Hooks that MkDocs calls while it builds the site: navigation, generated pages, formulas."""
 
 import re
 import sys
@@ -8,106 +8,117 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # MkDocs loads this file alone
 
-from formulas import Formulas  # noqa: E402
+import notebooks  # noqa: E402
+import reference  # noqa: E402
+from formulas import FORMULAS  # noqa: E402
 from mkdocs.structure.files import File  # noqa: E402
-from reference import pages  # noqa: E402
 
 DOCS = HERE.parent
 ROOT = DOCS.parent
 
-# The guide in the order of a first reading; pages that are not named here follow by their title.
-GUIDE = (
-    "tables", "grids", "images", "segmentation", "likelihoods", "survival", "rankings",
-    "linear-models", "ensembles", "report", "diagnostics", "compare", "tune", "scale", "export",
-    "cli",
-)  # fmt: skip
-INSIDE = (
-    "networks", "image-networks", "convolution", "augmentation", "expressivity", "training",
-    "formats", "benchmarks", "architecture",
-)  # fmt: skip
+SECTIONS = {
+    "Start": ("install", "ten-minutes"),
+    "Guides": (
+        "tables", "images", "segmentation", "likelihoods", "survival", "rankings", "linear-models",
+        "ensembles", "report", "diagnostics", "attribution", "compare", "tune", "augmentation",
+        "symmetry", "scale", "export", "cli",
+    ),
+    "In your own PyTorch code": ("networks", "image-networks", "convolution", "training"),
+    "Theory": ("claims", "learning-theory", "expressivity", "connectionism"),
+    "About": ("glossary", "benchmarks", "formats", "architecture"),
+}  # fmt: skip
 
 _OUTSIDE = re.compile(r"\]\(\.\./(?!reference)([^)#\s]+)(#[^)\s]*)?\)")
-_formulas: dict[str, Formulas] = {}
 
 
 def title(path: Path) -> str:
-    """The first heading of a page."""
-    found = re.search(r"^# (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    """Returns the first heading of a page or notebook."""
+    found = re.search(r'^(?: *")?# (.+?)(?:\\n)?"?,?$', path.read_text(encoding="utf-8"), re.M)
     return found[1].strip() if found else path.stem
 
 
 def guide() -> list[dict[str, Any]]:
-    """Home, the guide and the inner workings: every page of the folder has its place."""
-    there = {path.stem: path for path in sorted(DOCS.glob("*.md"))}
-    home = there.pop("index")
-    inside = [there.pop(name) for name in INSIDE if name in there]
-    first = [there.pop(name) for name in GUIDE if name in there]
-    return [
-        {"Home": home.name},
-        {"Guide": [{title(path): path.name} for path in (*first, *there.values())]},
-        {"Inside": [{title(path): path.name} for path in inside]},
+    """Lists the pages of docs/ in the order of a first reading."""
+    sections = [
+        {name: [{title(DOCS / f"{stem}.md"): f"{stem}.md"} for stem in stems]}
+        for name, stems in SECTIONS.items()
     ]
+    return [{"Home": "index.md"}, *sections]
+
+
+def notebook_pages() -> list[dict[str, Any]]:
+    """Lists the notebooks of docs/notebooks, if there are any."""
+    found = sorted((DOCS / "notebooks").glob("*.ipynb"))
+    return [{"Notebooks": [{title(p): f"notebooks/{p.stem}.md"} for p in found]}] if found else []
 
 
 def gallery() -> list[dict[str, Any]]:
-    """The claims by area, in the order of their contents."""
+    """Lists the claims by area, in the order of their contents."""
     folder = DOCS / "claims"
     if not (folder / "index.md").exists():
         return []
     listed = re.findall(r"\]\((\w+\.md)\)$", (folder / "index.md").read_text("utf-8"), re.M)
-    pages = [f"claims/{name}" for name in listed]
-    named = [{title(DOCS / page): page} for page in pages]
+    named = [{title(folder / name): f"claims/{name}"} for name in listed]
     return [{"Claims": ["claims/index.md", *named]}]
 
 
 def on_config(config: Any) -> Any:
-    """The navigation, whatever pages there are."""
-    config.nav = [*guide(), *gallery()]
+    """Sets the navigation."""
+    start, guides, *others, about = guide()[1:]
+    ((_, last),) = about.items()
+    last.append({"Changelog": "changelog.md"})
+    home = {"Home": "index.md"}
+    config.nav = [home, start, guides, *notebook_pages(), *others, about, *gallery()]
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the reference, and files outside the folder that pages lead to."""
-    _formulas.clear()
+    """Adds the reference, the notebooks, the changelog and files outside docs/ that pages link."""
+    FORMULAS.found.clear()
+
+    def add(path: str, content: str | bytes) -> None:
+        files.append(File.generated(config, path, content=content))
+
     listed: list[dict[str, Any]] = []
-    nested: dict[str, list[dict[str, str]]] = {}
-    for page in pages(_formulas):
-        files.append(File.generated(config, page.path, content=page.text))
+    for page in reference.pages():
+        add(page.path, page.text)
         folder, _, _ = page.path.removeprefix("reference/").rpartition("/")
-        if folder:
-            nested.setdefault(f"ansatz.{folder}", []).append({page.title: page.path})
+        if folder:  # a page per source file stands below its package
+            ((package, inside),) = listed[-1].items()
+            own = inside if isinstance(inside, list) else [inside]
+            listed[-1] = {package: [*own, {page.title: page.path}]}
         else:
             listed.append({page.title: page.path})
-    config.nav.append({"Reference": [_with_files(entry, nested) for entry in listed]})
-    for source in {path for page in DOCS.glob("*.md") for path in _led_to(page)}:
-        copy = File.generated(config, f"files/{source}", content=(ROOT / source).read_bytes())
-        files.append(copy)
+    config.nav.append({"Reference": listed})
+    for path in (DOCS / "notebooks").glob("*.ipynb"):
+        notebook = notebooks.convert(path)
+        add(f"notebooks/{path.stem}.md", notebook.text)
+        for name, picture in notebook.pictures.items():
+            add(f"notebooks/{name}", picture)
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    add("changelog.md", re.sub(r"\]\(docs/", "](", changelog))
+    for source in {path for page in DOCS.glob("*.md") for path in _linked(page)}:
+        add(f"files/{source}", (ROOT / source).read_bytes())
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Formulas become tokens that Markdown leaves alone."""
-    kept = _formulas.setdefault(page.file.src_uri, Formulas())
+    """Replaces formulas by tokens that Markdown leaves alone."""
     if page.file.src_uri.startswith("reference/"):
-        return markdown  # its formulas were taken out when it was made
-    if "/" not in page.file.src_uri:  # a page in a folder leads to its neighbours
+        return markdown  # mkdocstrings replaces them
+    if "/" not in page.file.src_uri:  # a page in a folder links to its neighbours
         markdown = _OUTSIDE.sub(r"](files/\1)", markdown)
-    return kept.hide(markdown)
+    return FORMULAS.hide(markdown)
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Any) -> str:
-    """The formulas come back as MathML."""
-    return _formulas[page.file.src_uri].show(html)
+    """Puts the formulas back, as MathML."""
+    return FORMULAS.show(html)
 
 
-def _with_files(entry: dict[str, Any], nested: dict[str, list[dict[str, str]]]) -> dict[str, Any]:
-    ((name, path),) = entry.items()
-    return {name: [path, *nested[name]]} if name in nested else entry
-
-
-def _led_to(page: Path) -> set[str]:
+def _linked(page: Path) -> set[str]:
     found = {match[1] for match in _OUTSIDE.finditer(page.read_text(encoding="utf-8"))}
     absent = sorted(path for path in found if not (ROOT / path).is_file())
     if absent:
-        raise FileNotFoundError(f"{page.name} leads to '../{absent[0]}', which is no file.")
+        raise FileNotFoundError(f"{page.name} links to '../{absent[0]}', which is not a file.")
     return found

@@ -9,7 +9,7 @@ Example:
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from ansatz.estimators.classifier import Classifier as Classifier

@@ -3,6 +3,8 @@
 An error's text is one line in the user's words: what was asked, what came, what to do.
 """
 
+import signal
+
 
 class AnsatzError(Exception):
     """Any failure that ansatz explains to its user.
@@ -107,3 +109,33 @@ class MissingExtraError(AnsatzError, ImportError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} need an optional package: pip install 'ansatz-learn[{extra}]'")
+
+
+class Interrupted(KeyboardInterrupt):
+    """Training ended by a signal, after a whole step; the best weights so far are in the network.
+
+    A KeyboardInterrupt, so that ``except Exception`` does not swallow it. ``exit_status`` is 130
+    for an interrupt and 143 for a termination, as shells expect.
+
+    Args:
+        number: the signal.
+        step: steps done.
+        checkpoint: where the run can be resumed from; None without one.
+
+    Example:
+        >>> import signal
+        >>> from ansatz.errors import Interrupted
+        >>> Interrupted(signal.SIGTERM, step=40).exit_status
+        143
+    """
+
+    def __init__(self, number: int, step: int, checkpoint: str | None = None) -> None:
+        self.signal, self.step, self.checkpoint = int(number), step, checkpoint
+        how = "interrupted" if number == signal.SIGINT else "terminated"
+        saved = f"; saved in {checkpoint}, resume=True continues" if checkpoint else ""
+        super().__init__(f"{how} after step {step}{saved}.")
+
+    @property
+    def exit_status(self) -> int:
+        """128 + the signal's number."""
+        return 128 + self.signal

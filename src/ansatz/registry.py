@@ -11,13 +11,7 @@ from ansatz.errors import AnsatzError, UsageError
 
 
 class Entry(NamedTuple):
-    """One row of ``ansatz list``.
-
-    Example:
-        >>> from ansatz.registry import Entry
-        >>> Entry("relu", "Applies max(0, x).", "torch.nn.ReLU").name
-        'relu'
-    """
+    """One row of ``ansatz list``."""
 
     name: str
     summary: str
@@ -25,13 +19,7 @@ class Entry(NamedTuple):
 
 
 def load(place: str) -> Any:
-    """Imports what ``"module:Attribute"`` names.
-
-    Example:
-        >>> from ansatz.registry import load
-        >>> load("math:pi")
-        3.141592653589793
-    """
+    """Imports what ``"module:Attribute"`` names."""
     module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
@@ -42,16 +30,6 @@ class Registry:
     Args:
         kind: the family's noun in the singular, for error messages ("likelihood").
         members: name -> ``"module:Attribute"``, or the object itself.
-
-    Example:
-        >>> from ansatz.registry import Registry
-        >>> shapes = Registry("shape", {"fraction": "fractions:Fraction"})
-        >>> shapes.create("fraction", 1, 3)
-        Fraction(1, 3)
-        >>> shapes.get("fracton")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: unknown shape 'fracton'. Did you mean 'fraction'? Known: fraction.
     """
 
     def __init__(self, kind: str, members: Mapping[str, str | Callable[..., Any]]) -> None:

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from ansatz.bench import Bar, Finding
+from ansatz.bench.finding import Bar, Finding
 from ansatz.bench.race import Race, Time
 
 

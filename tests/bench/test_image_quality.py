@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ansatz.bench import Options, image_quality, segmentation_quality
+from ansatz.bench import image_quality
+from ansatz.bench.finding import Options
 from ansatz.bench.image_quality import Goal
 from ansatz.data import Dataset
 from ansatz.data.grids import Grids, Masks
@@ -92,14 +93,14 @@ def squares(monkeypatch):
         masks=Masks.coded(masks, "masks", classes=("cell", "membrane")),
     )
     monkeypatch.setattr("ansatz.data.load", lambda name: data)
-    monkeypatch.setattr(segmentation_quality, "LEARNED", 6)
-    monkeypatch.setattr(segmentation_quality, "OURS", "linear_pixels")
+    monkeypatch.setattr(image_quality, "LEARNED", 6)
+    monkeypatch.setattr(image_quality, "OURS", "linear_pixels")
     return masks[6:]
 
 
 def test_the_last_slices_judge_and_the_window_has_no_more_time(squares, tmp_path):
     options = Options(splits=(0,), folder=tmp_path)
-    dice, beside, error = segmentation_quality.quality_segmentation(options)
+    dice, beside, error = image_quality.quality_segmentation(options)
     (row,) = map(json.loads, (tmp_path / "quality-segmentation.jsonl").read_text().splitlines())
     window = row["sliding window"]
     assert error.ours == pytest.approx(16 / 256, abs=0.03) and dice.ours > 0.85 and dice.holds
@@ -107,7 +108,7 @@ def test_the_last_slices_judge_and_the_window_has_no_more_time(squares, tmp_path
     assert error.ratio["sliding window"].median == error.ours / window["pixel_error"]
     # A step and a half of slack: the limit is looked at between steps.
     assert window["seconds"] < 1.5 * row["seconds"] and window["network"] == "sliding_window"
-    again = segmentation_quality.quality_segmentation(options)
+    again = image_quality.quality_segmentation(options)
     assert again[0].ours == dice.ours and row["network"] == "linear_pixels"
 
 
@@ -116,5 +117,5 @@ def test_a_window_that_does_better_is_said():
     window |= {"seconds": 9.0, "epochs": 4.0}
     row = {**window, "dice": 0.85, "network": "unet", "recipe": "short", "threads": 2}
     row |= {"commit": None, "sliding window": window}
-    dice, beside, error = segmentation_quality._findings("isbi2012", [row])
+    dice, beside, error = image_quality._mask_findings("isbi2012", [row])
     assert dice.holds and not beside.holds and error.holds  # 0.80; 0.90; a tie

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
-from ansatz.bench import Options, image_loop, image_peers, images
+from ansatz.bench import image_peers, image_task, images
+from ansatz.bench.finding import Options
 from ansatz.bench.image_task import ImageTask, digits, photographs
 from ansatz.data import Dataset
 from ansatz.data.grids import Grids
@@ -69,7 +70,7 @@ def test_ours_is_the_same_lenet5_trained_for_the_same_steps_on_all_images(fitted
     task = lenet(300)
     images.ours(task)
     (model,) = fitted
-    theirs = [tuple(p.shape) for p in image_loop.lenet5(task).parameters()]
+    theirs = [tuple(p.shape) for p in image_task.lenet5(task).parameters()]
     assert [tuple(p.shape) for p in model.model_.network.parameters()] == theirs
     assert sum(p.numel() for p in model.model_.network.parameters()) == 61_706
     assert model.history_.steps == task.steps == 10 and model.recipe_.holdout == 0
@@ -80,7 +81,7 @@ def test_the_resnet18_by_hand_has_the_weights_of_ours_and_of_the_paper():
     from ansatz import networks
     from ansatz.spec import InputSpec
 
-    loop = image_loop._load(image_loop.script())
+    loop = image_task._load(image_task.script())
     with torch.device("meta"):
         theirs = loop.ResNet18()
         ours = networks.create("resnet18", InputSpec.grid(3, 32, 32), 10, stem="small")
@@ -92,7 +93,7 @@ def test_the_resnet18_by_hand_has_the_weights_of_ours_and_of_the_paper():
 def test_the_resnet18_by_hand_computes_what_ours_does():
     from ansatz.networks import ResNet18
 
-    loop = image_loop._load(image_loop.script())
+    loop = image_task._load(image_task.script())
     ours, theirs = ResNet18(3, 10, stem="small", width=4), loop.ResNet18(width=4)
     mine = [p for n, p in ours.named_parameters() if "downsample" not in n]
     yours = [p for n, p in theirs.named_parameters() if "shortcut" not in n]
@@ -108,7 +109,7 @@ def test_the_resnet18_by_hand_computes_what_ours_does():
 
 
 def test_the_layout_changes_no_number_of_the_loop_by_hand():
-    loop = image_loop._load(image_loop.script())
+    loop = image_task._load(image_task.script())
     x, y = torch.randn(12, 3, 8, 8).double(), torch.arange(12) % 3
 
     def weights(**settings):
@@ -123,8 +124,8 @@ def test_the_layout_changes_no_number_of_the_loop_by_hand():
 def test_ours_and_the_loops_by_hand_learn_the_images():
     digit, photograph = lenet(epochs=3), resnet(epochs=8)
     assert digit.score(images.ours(digit)(digit.images)) > 0.8
-    assert digit.score(image_loop.lenet_loop(digit)(digit.first)) > 0.8
-    assert photograph.score(image_loop.resnet_loop(photograph)(photograph.first)) > 0.8
+    assert digit.score(image_task.lenet_loop(digit)(digit.first)) > 0.8
+    assert photograph.score(image_task.resnet_loop(photograph)(photograph.first)) > 0.8
 
 
 @pytest.mark.slow
@@ -195,6 +196,6 @@ def test_one_case_can_be_measured_alone(toys):
 
 
 def test_without_the_source_tree_the_loop_by_hand_is_missing(toys, monkeypatch, tmp_path):
-    monkeypatch.setattr(image_loop, "script", lambda: tmp_path / "resnet_loop.py")
+    monkeypatch.setattr(image_task, "script", lambda: tmp_path / "resnet_loop.py")
     (found,) = images.speed_images(Options(rounds=1, threads=1, only=("resnet18",)))
     assert found.missing == ["keras", "hand loop"] and found.peers == {}

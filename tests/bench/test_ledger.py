@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from ansatz.bench.ledger import Ledger
+from ansatz.bench.record import Ledger
 from ansatz.errors import DataError
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ansatz.bench import Options, survival, tables, uci
+from ansatz.bench import tables
+from ansatz.bench.finding import Options
 from ansatz.data import Dataset
 from ansatz.data import load as really_load
 
@@ -24,9 +25,9 @@ def toy(monkeypatch):
 
 
 def test_uci_runs_in_parts_and_goes_on(toy, monkeypatch, tmp_path):
-    monkeypatch.setattr(uci, "NLL", {"concrete": 2.0})
-    first = uci.quality_uci(Options(splits=(0,), inference="point", folder=tmp_path))
-    both = uci.quality_uci(Options(splits=(0, 1), inference="point", folder=tmp_path))
+    monkeypatch.setattr(tables, "NLL", {"concrete": 2.0})
+    first = tables.quality_uci(Options(splits=(0,), inference="point", folder=tmp_path))
+    both = tables.quality_uci(Options(splits=(0, 1), inference="point", folder=tmp_path))
     lines = (tmp_path / "quality-uci.jsonl").read_text().splitlines()
     assert len(lines) == 2
     assert first[0].ours != both[0].ours and both[0].facts["splits"] == 2
@@ -56,7 +57,7 @@ def test_survival_is_the_mean_over_seeds_with_the_paired_difference_to_cox():
         {"network": {**cox, "c_index": c}, "cox": cox, "seconds": 1.0, "commit": "abc"}
         for c in (0.64, 0.66)
     ]
-    found = survival._finding("metabric", 0.640, rows)
+    found = tables._survival_finding("metabric", 0.640, rows)
     assert found.ours == pytest.approx(0.65) and found.holds and found.peers == {"cox": 0.63}
     assert found.facts["difference to cox"]["mean"] == pytest.approx(0.02)
     assert found.facts["difference to cox"]["sd"] == pytest.approx(0.02 / 2**0.5)
@@ -70,8 +71,8 @@ def test_survival_is_compared_with_our_own_cox_model(monkeypatch):
     frame = pd.DataFrame(x, columns=["a", "b"]).assign(time=time, event=1)
     data = Dataset("m", frame, ("time", "event"), "", "", splits=((range(120), range(120, 160)),))
     monkeypatch.setattr("ansatz.data.load", lambda name: data)
-    monkeypatch.setattr(survival, "HARRELL", {"metabric": 0.6})
-    (found,) = survival.quality_survival(Options(splits=(0,), inference="point"))
+    monkeypatch.setattr(tables, "HARRELL", {"metabric": 0.6})
+    (found,) = tables.quality_survival(Options(splits=(0,), inference="point"))
     difference = found.facts["difference to cox"]["mean"]
     assert found.ours - found.peers["cox"] == pytest.approx(difference) and found.ours > 0.6
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from ansatz.bench import Options
-from ansatz.bench.repeats import repeated
+from ansatz.bench.finding import Options
+from ansatz.bench.record import repeated
 
 
 class Fits:

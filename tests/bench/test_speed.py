@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from ansatz.bench import Options, speed
-from ansatz.bench.hand_loop import hand_loop, network
+from ansatz.bench import speed
+from ansatz.bench.finding import Options
 from ansatz.bench.peers import PEERS, installed
 from ansatz.bench.speed import ours
-from ansatz.bench.task import large, tiny
+from ansatz.bench.task import hand_loop, large, network, tiny
 from ansatz.estimators import Classifier, Regressor
 
 

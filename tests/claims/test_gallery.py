@@ -9,12 +9,13 @@ from xml.etree import ElementTree
 import pytest
 
 from ansatz import claims
+from ansatz.claims.registry import areas
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def load(path: Path):
-    """A script of the documentation, which is no package."""
+    """Loads a script of the documentation, which is not a package."""
     spec = importlib.util.spec_from_file_location(f"docs_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -38,7 +39,7 @@ def test_every_recorded_claim_holds_and_refutes_what_is_wrong():
         assert wrong and all(each["refuted"] for each in wrong), name
 
 
-def test_the_pages_say_what_the_claims_say_and_what_the_run_found():
+def test_the_pages_hold_the_statements_and_the_recorded_numbers():
     pages = gallery.pages(RECORD)
     assert {path.name for path in gallery.PAGES.glob("*.md")} == set(pages), ADVICE
     for name, text in pages.items():
@@ -47,7 +48,7 @@ def test_the_pages_say_what_the_claims_say_and_what_the_run_found():
 
 @pytest.mark.parametrize("name", sorted(RECORD))
 def test_a_claim_has_its_section_figure_and_command(name):
-    area = next(area for area, names in claims.areas().items() if name in names)
+    area = next(area for area, names in areas().items() if name in names)
     page = (gallery.PAGES / f"{area}.md").read_text(encoding="utf-8")
     section = page.split(f"\n## `{name}`\n")[1].split("\n## ")[0]
     assert f"`ansatz verify {name}`" in section

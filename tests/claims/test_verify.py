@@ -12,7 +12,8 @@ import torch
 from ansatz import claims
 from ansatz.claims import Check, Claim, Finding, Outcome, Table, Wrong, crew
 from ansatz.claims.attempt import Settings
-from ansatz.claims.registry import registry
+from ansatz.claims.picture import render
+from ansatz.claims.registry import areas, registry, select
 from ansatz.errors import UsageError
 
 FIGURE = {"png": b"\x89PNG", "svg": b"<svg", "pdf": b"%PDF"}
@@ -52,17 +53,17 @@ def breaking(generator):
     raise RuntimeError("no\nway")
 
 
-def test_each_outcome_says_what_is_the_matter(add):
+def test_each_outcome_has_its_verdict(add):
     for measure in (true, false, gullible, breaking):
         add(measure.__name__, measure)
-    told = []
-    found = claims.verify("breaking", "true", "false", "gullible", tell=told.append)
+    reported = []
+    found = claims.verify("breaking", "true", "false", "gullible", on_outcome=reported.append)
     assert [each.verdict for each in found] == [
         "BROKEN", "holds", "DOES NOT HOLD", "WRONG ONE PASSES",
     ]  # fmt: skip
     assert [each.holds for each in found] == [False, True, False, False]
     assert found[0].error == "RuntimeError: no way" and "in breaking" in found[0].trace
-    assert told == found
+    assert reported == found
     assert found[0].to_dict()["measured"] is None and found[0].to_dict()["checks"] == []
     assert found[1].to_dict()["measured"] == 1.0 and found[1].to_dict()["holds"]
 
@@ -86,7 +87,7 @@ def test_an_unknown_claim_or_parameter_is_refused_before_anything_runs(add):
     ran = []
     for words in (("true", "xorr"), ("true", "xor")):
         with pytest.raises(UsageError, match=r"Did you mean 'xor'|has no parameter 'runs'"):
-            claims.verify(*words, parameters={"runs": 3}, tell=ran.append)
+            claims.verify(*words, parameters={"runs": 3}, on_outcome=ran.append)
     with pytest.raises(UsageError, match="at least 1, got 0"):
         claims.verify("xor", workers=0)
     assert not ran
@@ -104,7 +105,7 @@ def test_processes_find_what_this_one_finds_even_if_one_of_them_is_killed(monkey
 
     monkeypatch.setattr(crew, "_start", start_and_kill_the_first)
     names = ["xor", "woodbury", "norms-and-angles"]
-    killed, *others = crew.beside(names, Settings(), 1)
+    killed, *others = crew.run_in_processes(names, Settings(), 1)
     assert killed.id == "xor" and killed.error == "its process ended with status -9"
     assert len(started) == 2 and all(process.returncode is not None for process in started)
     for one, two in zip(claims.verify(*names[1:]), others, strict=True):
@@ -167,29 +168,29 @@ def test_a_claim_without_a_figure_says_so(add):
     with pytest.raises(UsageError, match="'true' has no figure"):
         claims.figure("true")
     with pytest.raises(UsageError, match="'true' has no figure"):
-        claims.render("true", true(None))
+        render("true", true(None))
     with pytest.raises(UsageError, match="png, svg, pdf, got 'gif'"):
-        claims.render("xor", claims.run("xor"), "gif")
+        render("xor", claims.run("xor"), "gif")
 
 
 def test_a_word_selects_by_name_area_pattern_and_row():
-    assert claims.select([]) == claims.names()
-    assert claims.select(["xor"]) == claims.select(["xo[r]"]) == ["xor"]
-    assert claims.select(["connectionism", "xor"]) == claims.areas()["connectionism"]
-    assert "xor" in claims.select(["M009"])
+    assert select([]) == claims.names()
+    assert select(["xor"]) == select(["xo[r]"]) == ["xor"]
+    assert select(["connectionism", "xor"]) == areas()["connectionism"]
+    assert "xor" in select(["M009"])
 
 
 def test_a_word_that_selects_nothing_is_an_error_that_suggests():
     with pytest.raises(UsageError, match="Did you mean 'connectionism'"):
-        claims.select(["conectionism"])
+        select(["conectionism"])
     with pytest.raises(UsageError, match="To see the names: ansatz list claims"):
-        claims.select(["zz*"])
+        select(["zz*"])
     with pytest.raises(UsageError, match="no claim has the row M999"):
-        claims.select(["M999"])
+        select(["M999"])
 
 
 def test_areas_hold_every_claim_once_and_explain_themselves():
-    found = claims.areas()
+    found = areas()
     assert sorted(name for names in found.values() for name in names) == claims.names()
     for area in found:
         text = (Path(claims.__file__).parent / area / "__init__.py").read_text(encoding="utf-8")

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from ansatz.bench import Bar, Finding, suites
+from ansatz.bench import suites
+from ansatz.bench.finding import Bar, Finding
 from ansatz.bench.race import Spread
 from ansatz.errors import UsageError
 

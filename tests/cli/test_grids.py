@@ -134,7 +134,7 @@ def test_rows_of_a_table_are_signals_on_request(command, work):
     assert command("evaluate", "m", work / "signals.csv").status == 0
 
 
-def test_images_of_a_table_go_with_any_law(command, inside):
+def test_images_of_a_table_go_with_any_likelihood(command, inside):
     done = inside(command, "predict", "paths-model", "paths.csv", "--interval", "0.9")
     found = table_of(done.out)
     assert list(found) == ["image", "prediction", "lower", "upper"]

@@ -55,7 +55,7 @@ def test_from_a_table_to_chances(command, patients, table_of, likelihood):
 
 
 @pytest.mark.slow
-def test_the_law_is_chosen_among_those_of_positive_times(command, patients):
+def test_the_likelihood_is_chosen_among_those_of_positive_times(command, patients):
     done = fit(command, *TIME)
     candidates = {row["likelihood"] for row in done["candidates"]}
     assert {"exponential", "weibull", "log_normal", "gamma"} <= candidates
@@ -162,7 +162,7 @@ SETS = {
 
 @needs_data
 @pytest.mark.parametrize("name", SETS)
-def test_published_tables_are_fitted_with_a_weibull_law(command, name):
+def test_published_tables_are_fitted_with_a_weibull_likelihood(command, name):
     done = fit(command, *SETS[name], "--likelihood", "weibull", data=name)
     assert done["metrics"]["nll"] <= done["constant"]["nll"] + 0.05
     assert command("inspect", f"{name}-model").status == 0

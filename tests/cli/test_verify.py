@@ -52,10 +52,10 @@ def only(monkeypatch):
     return choose
 
 
-PRINTED = (Erratum("E1", "BD", "2n", "n"),)
+PRINTED = (Erratum("E1", "2n", "n"),)
 
 
-def test_one_claim_is_told_in_full(command, only):
+def test_one_claim_is_printed_in_full(command, only):
     only(true, sources=("M001", "E1"), errata=PRINTED)
     done = command("verify", "true")
     assert (done.status, done.err) == (0, "")
@@ -170,29 +170,29 @@ def test_figures_of_all_go_into_a_folder(command, tmp_path):
     assert command(*words).status == 2
 
 
-def test_errata_are_told_in_order_with_both_numbers(command, only):
+def test_errata_are_printed_in_order_with_both_numbers(command, only):
     only(true, sources=("M001", "E1"), errata=PRINTED)
     done = command("verify", "--errata")
     assert done.status == 0
-    assert done.out.startswith("E1  Weight decay with the wrong sign (document B, D; claim true)\n")
+    assert done.out.startswith("E1  Weight decay with the wrong sign (claim true)\n")
     assert "  printed    2n  gives 6\n  correct    n   gives 3\n  measured   3: runs" in done.out
-    assert "1 of 65 misprints are refuted.\nWithout a claim yet:\n  E2 " in done.out
+    assert "1 of 65 common slips are refuted.\nWithout a claim yet:\n  E2 " in done.out
     rows = json.loads(command("verify", "--errata", "--json").out)
     assert [row["id"] for row in rows] == [f"E{k}" for k in range(1, 66)]
     assert rows[0]["printed_gives"] == 6 and rows[0]["correct_gives"] == 3
     assert rows[0]["refuted"] is True and rows[1]["refuted"] is None
 
 
-def test_a_misprint_that_is_not_refuted_is_status_1(command, only):
+def test_a_slip_that_is_not_refuted_is_status_1(command, only):
     only(breaking, sources=("M001", "E1"), errata=PRINTED)
     done = command("verify", "--errata")
     assert done.status == 1 and "verdict    BROKEN" in done.out
-    assert "0 of 65 misprints are refuted" in done.out
+    assert "0 of 65 common slips are refuted" in done.out
 
 
 def test_errata_of_one_claim(command, only):
     only(true, sources=("M001", "E1"), errata=PRINTED)
-    assert "1 of 1 misprints are refuted.\n" in command("verify", "true", "--errata").out
+    assert "1 of 1 common slips are refuted.\n" in command("verify", "true", "--errata").out
 
 
 def test_coverage_counts_per_section_and_lists_what_is_missing(command, only):
@@ -206,15 +206,15 @@ def test_coverage_counts_per_section_and_lists_what_is_missing(command, only):
     assert first["claimed"] == 1 and first["states"] == first["claimed"] + len(first["missing"])
 
 
-def test_a_claim_is_shown_with_its_parameters_misprints_and_command(command, only):
+def test_a_claim_is_shown_with_its_parameters_slips_and_command(command, only):
     only(true, sources=("M001", "E1"), errata=PRINTED, full={"runs": 7})
     page = command("show", "true").out
     for words in (
         "true (claim)\n\nTrue\n\ntrue is so.\n",
         "Measured\n  Counts.\n",
-        "Misprint E1\n  printed in B and D: 2n\n  correct: n\n",
+        "Common slip E1\n  printed: 2n\n  correct: n\n",
         "Parameters\n  runs  3  (full: 7)\n",
-        "Course\n  M001  McCulloch-Pitts neuron\n",
+        "Catalog\n  M001  McCulloch-Pitts neuron\n",
         "Run\n  ansatz verify true\n",
     ):
         assert words in page

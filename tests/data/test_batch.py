@@ -18,8 +18,8 @@ from ansatz.data.batch import (
 )
 from ansatz.data.member_source import MemberSource
 from ansatz.data.ragged import Ragged
-from ansatz.training.distributed import Processes
 from ansatz.training.gradient_step import micro_batches
+from ansatz.training.processes.group import Processes
 
 
 class Survival(NamedTuple):

@@ -1,4 +1,4 @@
-"""Numbers by the pieces of their range."""
+"""Numbers by the bins of their range."""
 
 import itertools
 
@@ -56,7 +56,7 @@ def test_a_row_of_weight_three_counts_like_three_rows():
 
 
 @pytest.mark.parametrize("column", [[1.0, 1.0, 1.0], [0.0, 1.0, 0.0], [np.nan, 2.0, 2.0]])
-def test_two_values_need_no_pieces(column):
+def test_two_values_need_no_bins(column):
     assert Bins.fit(np.array(column), np.ones(3), count=4) is None
 
 

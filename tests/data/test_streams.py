@@ -23,8 +23,8 @@ from ansatz.data.streams import (
     read_blocks,
 )
 from ansatz.data.streams.available import estimate_bytes, parse_bytes, reason_to_stream
+from ansatz.data.streams.chunks import chunks
 from ansatz.data.streams.folder import stream_folder
-from ansatz.data.streams.pieces import pieces
 from ansatz.errors import DataError, ResourceError, UsageError
 
 
@@ -113,11 +113,11 @@ def test_a_quote_within_a_cell_opens_nothing(tmp_path):
     assert len(pd.concat(list(read_blocks(path, block_bytes=100)))) == 200
 
 
-def test_pieces_join_to_the_text(csv):
-    found = list(pieces(csv, "t.csv", size=1_000))
+def test_chunks_join_to_the_text(csv):
+    found = list(chunks(csv, "t.csv", size=1_000))
     text = csv.read_bytes()
-    assert b"".join(piece.text for piece in found) == text
-    ends = np.cumsum([len(piece.text) for piece in found])
+    assert b"".join(chunk.text for chunk in found) == text
+    ends = np.cumsum([len(chunk.text) for chunk in found])
     assert [p.lines_before for p in found[1:]] == [text.count(b"\n", 0, e) for e in ends[:-1]]
 
 

@@ -140,7 +140,7 @@ def test_a_class_that_a_part_of_the_rows_does_not_show_keeps_its_place(mixed, li
     assert (stream.predict_proba(frame)[:, 2] > 0).all()
 
 
-def test_a_law_of_ones_own_is_not_changed(mixed):
+def test_a_likelihood_of_ones_own_is_not_changed(mixed):
     frame, _, _, count = mixed
     likelihood = Categorical()
     Classifier(likelihood, **TINY).fit(frame, np.minimum(count, 2))
@@ -176,7 +176,7 @@ def test_a_column_of_labels_is_flattened_with_a_warning(mixed):
     assert model.predict(frame).shape == (80,)
 
 
-def test_a_law_of_numbers_is_no_law_of_classes(mixed):
+def test_a_likelihood_of_numbers_is_no_likelihood_of_classes(mixed):
     frame, _, label, _ = mixed
     with pytest.raises((AnsatzError, ValueError), match=r"normal|class"):
         Classifier("normal", **TINY).fit(frame, label)

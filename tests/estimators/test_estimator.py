@@ -46,7 +46,7 @@ def test_a_weight_is_a_repetition_of_classes_with_categories(mixed, options):
 
 
 @pytest.mark.parametrize("likelihood", ["poisson", "gamma"])
-def test_a_weight_is_a_repetition_for_other_laws_and_offsets(mixed, likelihood):
+def test_a_weight_is_a_repetition_for_other_likelihoods_and_offsets(mixed, likelihood):
     frame, _, _, count = (part[:40] for part in mixed)
     y, offset = count + (0.5 if likelihood == "gamma" else 0.0), np.linspace(-1, 1, 40)
     weight = np.random.default_rng(6).integers(0, 4, size=40)

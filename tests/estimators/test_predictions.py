@@ -9,7 +9,7 @@ from tests.estimators.conftest import TINY
 from ansatz import Classifier, Regressor, load
 from ansatz.errors import UsageError
 
-LAWS = ["normal", "laplace", "student_t", "gamma", "poisson"]
+LIKELIHOODS = ["normal", "laplace", "student_t", "gamma", "poisson"]
 
 
 def draw(rows, likelihood, seed):
@@ -27,7 +27,7 @@ def draw(rows, likelihood, seed):
     return x, y
 
 
-@pytest.mark.parametrize("likelihood", LAWS)
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
 @pytest.mark.parametrize("network", ["linear", "mlp"])
 def test_intervals_cover_new_rows_as_often_as_they_say(likelihood, network):
     """Binomial: 4 standard errors of 4,000 rows, and 1.5 % for estimating the parameters."""
@@ -43,8 +43,8 @@ def test_intervals_cover_new_rows_as_often_as_they_say(likelihood, network):
         assert level - slack < covered < most
 
 
-@pytest.mark.parametrize("likelihood", LAWS)
-def test_quantile_residuals_of_the_right_law_are_standard_normal(likelihood):
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_quantile_residuals_of_the_right_likelihood_are_standard_normal(likelihood):
     model = Regressor(likelihood, network="linear").fit(*draw(2_000, likelihood, 0))
     residuals = model.residuals(*draw(2_000, likelihood, 1))
     # Kolmogorov's distance at 1e-6, and 0.01 for estimated parameters

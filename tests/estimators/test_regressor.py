@@ -119,7 +119,7 @@ def test_an_offset_of_a_prediction_is_checked(numbers, bad, says):
         ("bernoulli", 2.0, r"2.*y\[17\]"),
     ],
 )
-def test_an_outcome_that_the_law_cannot_produce_is_named(numbers, likelihood, y, says):
+def test_an_outcome_that_the_likelihood_cannot_produce_is_named(numbers, likelihood, y, says):
     X = numbers[0]
     outcomes = np.ones(60)
     outcomes[17] = y

@@ -36,7 +36,9 @@ def bright():
 
 @pytest.mark.parametrize("likelihood", MASK_LIKELIHOODS)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_every_law_of_masks_gives_a_probability_of_every_class_in_every_cell(likelihood, classes):
+def test_every_likelihood_of_masks_gives_a_probability_of_every_class_in_every_cell(
+    likelihood, classes
+):
     images, masks = discs(6, classes=classes)
     model = Segmenter(likelihood, **TINY | {"epochs": 1}).fit(images, masks)
     found = model.predict_proba(images[:3])
@@ -166,7 +168,7 @@ def test_masks_that_do_not_fit_are_refused():
         model.evaluate(images, masks * 7)
 
 
-def test_what_is_no_law_of_masks_is_refused():
+def test_what_is_no_likelihood_of_masks_is_refused():
     images, masks = discs()
     with pytest.raises(UsageError, match=r"poisson is no likelihood of masks"):
         Segmenter("poisson", **TINY).fit(images, masks)

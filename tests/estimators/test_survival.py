@@ -19,8 +19,8 @@ from ansatz.errors import DataError, UsageError
 
 SURVIVAL = Path(os.environ.get("ANSATZ_DATA", "nowhere")) / "survival"
 needs_data = pytest.mark.skipif(not SURVIVAL.exists(), reason="ANSATZ_DATA is not set")
-LAWS = ["exponential", "weibull", "log_normal", "gamma", "cox", "discrete_hazard"]
-every_law = pytest.mark.parametrize("likelihood", LAWS)
+LIKELIHOODS = ["exponential", "weibull", "log_normal", "gamma", "cox", "discrete_hazard"]
+every_likelihood = pytest.mark.parametrize("likelihood", LIKELIHOODS)
 
 
 def linear(likelihood="weibull", **options):
@@ -184,7 +184,9 @@ def test_a_row_cut_into_pieces_at_any_time_says_the_same(likelihood, share):
     assert_allclose(coefficients(pieces), coefficients(whole), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("likelihood", [likelihood for likelihood in LAWS if likelihood != "gamma"])
+@pytest.mark.parametrize(
+    "likelihood", [likelihood for likelihood in LIKELIHOODS if likelihood != "gamma"]
+)
 def test_weights_are_repetitions(likelihood):
     X, time, event = patients(60, ties=True)
     times = np.arange(60) % 3
@@ -205,7 +207,7 @@ def test_weights_are_repetitions(likelihood):
 # Predictions agree with each other.
 
 
-@every_law
+@every_likelihood
 def test_hazards_integrate_to_cumulative_hazards(likelihood):
     X, time, event = patients()
     model, some = model_of(likelihood), X[:4]
@@ -222,7 +224,7 @@ def test_hazards_integrate_to_cumulative_hazards(likelihood):
     assert_allclose(total, model.predict_cumulative_hazard(some, [end])[:, 0], rtol=2e-3)
 
 
-@every_law
+@every_likelihood
 def test_restricted_means_are_areas_under_survival_curves(likelihood):
     X, time, event = patients()
     model, some = model_of(likelihood), X[:3]
@@ -235,7 +237,7 @@ def test_restricted_means_are_areas_under_survival_curves(likelihood):
     assert_allclose(whole, model.predict_restricted_mean(some, time[event > 0].max()))
 
 
-@every_law
+@every_likelihood
 def test_curves_medians_and_risks_agree(likelihood):
     X, time, event = patients()
     model = model_of(likelihood)
@@ -257,7 +259,7 @@ def test_curves_medians_and_risks_agree(likelihood):
 
 def test_a_time_before_the_beginning_is_survived():
     X, _, _ = patients()
-    for likelihood in LAWS:
+    for likelihood in LIKELIHOODS:
         assert_array_equal(
             model_of(likelihood).predict_survival(X[:2], [-1.0, 0.0]), np.ones((2, 2))
         )
@@ -327,7 +329,7 @@ def test_with_several_causes_each_has_its_concordance():
 # As an estimator.
 
 
-@every_law
+@every_likelihood
 def test_networks_learn_predict_and_come_back_from_a_folder(likelihood, tmp_path):
     X, time, event = patients()
     y = np.stack([time, event], 1)
@@ -384,13 +386,13 @@ def test_frames_of_predictions_have_a_column_for_each_time():
     assert (found["lower"] < found["prediction"]).all()
 
 
-def test_sharp_and_heavy_laws_have_exact_restricted_means():
+def test_sharp_and_heavy_likelihoods_have_exact_restricted_means():
     for likelihood, sigma in (("weibull", 0.01), ("log_normal", 4.0)):
         model = linear(likelihood, likelihood_options={"dispersion": sigma})
         model.fit(None, [1.0, 2.0, 5.0], event=[1, 1, 0])
-        law_of_time = model.predict_dist(None)
-        survival = lambda t, d=law_of_time: float(d.log_survival(0 * d.mean + t).exp())  # noqa: E731
-        middle = float(law_of_time.median)
+        distribution_of_time = model.predict_dist(None)
+        survival = lambda t, d=distribution_of_time: float(d.log_survival(0 * d.mean + t).exp())  # noqa: E731
+        middle = float(distribution_of_time.median)
         points = sorted(p for p in (middle * f for f in (0.01, 0.1, 0.9, 0.97, 1.0, 1.03)) if p < 6)
         area = integrate.quad(survival, 0, 6, points=points, limit=500, epsabs=1e-12)[0]
         assert_allclose(model.predict_restricted_mean(None, 6.0), area, rtol=1e-7)

@@ -87,7 +87,7 @@ def rows() -> pd.DataFrame:
     return table()
 
 
-def test_a_network_of_columns_of_every_kind_gives_the_same_law(rows, tmp_path):
+def test_a_network_of_columns_of_every_kind_gives_the_same_likelihood(rows, tmp_path):
     model = ansatz.Regressor(quantile=["b"], **FAST).fit(rows, outcome(rows))
     path = exported(model, tmp_path)
     given = strange(rows)
@@ -95,8 +95,8 @@ def test_a_network_of_columns_of_every_kind_gives_the_same_law(rows, tmp_path):
         found = serve(path, feed(model, some))
         likelihood = model.predict_dist(some)
         assert_equal(found["prediction"], model.predict(some))
-        assert_equal(found["law_mean"], likelihood.mean)
-        assert_equal(found["law_sd"], likelihood.stddev)
+        assert_equal(found["likelihood_mean"], likelihood.mean)
+        assert_equal(found["likelihood_sd"], likelihood.stddev)
 
 
 @pytest.mark.slow
@@ -144,7 +144,7 @@ def test_survival_gives_medians_and_curves(rows, tmp_path):
     model = ansatz.SurvivalRegressor("weibull", network="linear").fit(rows, time, event=event)
     found = serve(exported(model, tmp_path), feed(model, strange(rows)))
     assert_equal(found["prediction"], model.predict(strange(rows)))
-    assert {"law_log_scale", "law_sigma"} <= set(found)
+    assert {"likelihood_log_scale", "likelihood_sigma"} <= set(found)
     cox = ansatz.SurvivalRegressor("cox", **FAST).fit(rows[["a", "b"]], time, event=event)
     found = serve(exported(cox, tmp_path, overwrite=True), feed(cox, rows))
     assert_equal(found["prediction"], cox.predict(rows[["a", "b"]]))
@@ -174,7 +174,7 @@ def test_an_ensemble_gives_its_members_and_the_mean_of_their_mixture(tmp_path):
     weights = json.loads(session.get_modelmeta().custom_metadata_map["weights"])
     assert found["raw"].shape[1] == len(weights)
     assert_equal(np.asarray(weights), model.model_.posterior.weights, 1e-12)
-    assert_equal(found["law_means"] @ np.asarray(weights), model.predict(x))
+    assert_equal(found["likelihood_means"] @ np.asarray(weights), model.predict(x))
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_a_class_for_every_cell(members, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("network", ["lenet5", "linear_grid"])
-def test_numbers_with_their_law_by_an_ensemble_or_one_network(network, tmp_path):
+def test_numbers_with_their_likelihood_by_an_ensemble_or_one_network(network, tmp_path):
     x, y = images()
     settings = {"inference": "ensemble", "members": 2} if network == "linear_grid" else {}
     model = Regressor("normal", network=network, epochs=1, **settings).fit(x, y + 0.5)

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from ansatz.figures.montage import blended, coarse, montage, pictures, strip
-from ansatz.structures.grid.report.perturbations import perturbed, robustness
+from ansatz.structures.grid.report.robustness import perturbed, robustness
 
 
 @pytest.fixture

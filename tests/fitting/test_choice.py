@@ -75,7 +75,7 @@ def test_no_single_row_outweighs_the_others():
     assert np.array_equal(np.delete(hedged["bad"], 17), np.delete(bad, 17))
 
 
-def test_the_simplest_law_within_one_standard_error_wins():
+def test_the_simplest_likelihood_within_one_standard_error_wins():
     table = [
         LikelihoodScore("normal", -1.02, 0.02, 0.03),
         LikelihoodScore("student_t", -1.0, 0.0, 0.0),
@@ -85,7 +85,7 @@ def test_the_simplest_law_within_one_standard_error_wins():
     assert "simplest within one standard error" in why and "student_t, 0.02 +- 0.03 better" in why
 
 
-def test_beyond_one_standard_error_the_best_law_wins():
+def test_beyond_one_standard_error_the_best_likelihood_wins():
     table = [
         LikelihoodScore("normal", -1.02, 0.02, 0.01),
         LikelihoodScore("student_t", -1.0, 0.0, 0.0),
@@ -135,7 +135,7 @@ def test_dispersion_given_x_is_found():
     )
 
 
-def test_counts_that_vary_less_than_poisson_counts_are_left_to_the_normal_law():
+def test_counts_that_vary_less_than_poisson_counts_are_left_to_the_normal_likelihood():
     draw = np.random.default_rng(4)
     x = draw.normal(size=(300, 2))
     y = np.round(30 + 4 * x[:, 0] + draw.normal(size=300))

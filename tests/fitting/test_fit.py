@@ -355,7 +355,7 @@ def test_images_that_a_table_names_and_that_are_not_there_are_told():
     assert any("column 'photo' names images, which take no part" in note for note in fit.notes)
 
 
-def test_a_named_law_takes_as_many_classes_as_there_are():
+def test_a_named_likelihood_takes_as_many_classes_as_there_are():
     frame = with_target([f"name {k // 2}" for k in CYCLE])
     fit = ansatz.fit(frame, target="price", likelihood="categorical", options=TINY)
     assert len(fit.model.classes_) == 75

@@ -24,7 +24,7 @@ def test_the_score_of_a_whole_outcome_is_the_probability_of_its_step():
     assert_close(found, torch.from_numpy(expected))
 
 
-def test_steps_of_a_positive_law_add_up_to_one():
+def test_steps_of_a_positive_likelihood_add_up_to_one():
     likelihood, y = Gamma(dispersion=0.5), torch.arange(400.0)
     scores = log_scores(likelihood, torch.full((400, 1), 2.0), y, step=1.0)
     assert_close(scores.exp().sum(), torch.tensor(1.0))

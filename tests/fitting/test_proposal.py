@@ -38,7 +38,7 @@ def test_successes_of_trials_are_binomial_or_more_variable():
     ]
 
 
-def test_censored_times_have_laws_of_times_and_several_causes_a_hazard_each():
+def test_censored_times_have_likelihoods_of_times_and_several_causes_a_hazard_each():
     table = frame_of(t=[1.0, 2.0, 3.0], e=[0, 1, 1], cause=[0, 1, 2])
     candidates = propose("t", table, ColumnRoles(target=["t"], event="e")).candidates
     assert candidates[0] == "exponential" and {"weibull", "log_normal"} <= set(candidates)

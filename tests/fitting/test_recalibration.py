@@ -7,7 +7,7 @@ from ansatz.fitting.recalibration import find_factor, kind_of
 from ansatz.likelihoods import Gamma, Normal, Poisson
 
 
-def test_the_factor_of_a_normal_law_is_the_root_mean_square_score():
+def test_the_factor_of_a_normal_likelihood_is_the_root_mean_square_score():
     z = torch.randn(400, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 1.6
 
     def loss(c):

@@ -222,7 +222,7 @@ def test_the_record_is_json_whatever_the_options_are():
     assert said["e"] == "inf"
 
 
-def test_laws_of_times_have_the_same_test_rows_whatever_form_their_outcomes_take():
+def test_likelihoods_of_times_have_the_same_test_rows_whatever_form_their_outcomes_take():
     frame = table()[["x", "time", "event"]]
     options = {"target": "time", "event": "event", "network": "linear"}
     fits = [

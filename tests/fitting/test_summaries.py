@@ -132,7 +132,7 @@ def test_an_array_names_its_columns_by_number(numbers):
     assert names == {"x1", "x2", "x3"}
 
 
-def test_a_law_without_deviance_has_effects_all_the_same(numbers):
+def test_a_likelihood_without_deviance_has_effects_all_the_same(numbers):
     X, y = numbers
     summary = Regressor("laplace", **TINY).fit(X, y).summary(X, y, refits=0)
     assert summary.deviance_explained is None and len(summary.effects) == 3

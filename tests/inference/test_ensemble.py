@@ -82,7 +82,7 @@ KINDS = {"normal", "gamma", "von_mises", "quantiles", "ordinal", "cox", "placket
     "name",
     [name if name in KINDS else pytest.param(name, marks=pytest.mark.slow) for name in MODELS],
 )
-def test_every_law_is_fitted_served_and_saved(rows, tmp_path, name):
+def test_every_likelihood_is_fitted_served_and_saved(rows, tmp_path, name):
     kind, likelihood, target = MODELS[name]
     y = outcome(rows, kind, target)
     model = kind(likelihood, **FEW).fit(rows["X"], y)
@@ -185,7 +185,7 @@ def test_conformal_intervals_need_rows_set_aside(rows, tmp_path):
         none.interval(rows["X"], method="jackknife")
 
 
-def test_conformal_intervals_cover_where_the_law_does_not():
+def test_conformal_intervals_cover_where_the_likelihood_does_not():
     generator = np.random.default_rng(0)
     X = generator.normal(size=(3000, 1))
     y = X[:, 0] + generator.standard_t(2, size=3000)

@@ -16,7 +16,7 @@ from ansatz.networks import MLP
 from ansatz.spec import TargetSpec
 from ansatz.training import AnalyticStep, Supervised, Trainer
 
-LAWS = {
+LIKELIHOODS = {
     "normal": {},
     "laplace": {"dispersion": "constant"},
     "poisson": {},
@@ -68,7 +68,7 @@ def _seeded(k):
     return torch.Generator().manual_seed(k)
 
 
-@pytest.mark.parametrize("name, options", [*LAWS.items(), *CONSTANT.items()])
+@pytest.mark.parametrize("name, options", [*LIKELIHOODS.items(), *CONSTANT.items()])
 @pytest.mark.parametrize("clip", [5.0, 0.05])
 def test_the_path_of_each_member_is_its_path_alone(name, options, clip):
     batch = rows(name)

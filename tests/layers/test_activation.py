@@ -164,7 +164,7 @@ def test_selu_draws_the_variance_to_one_under_lecun_weights():
         ("cauchy", stats.cauchy),
     ],
 )
-def test_self_gated_is_x_times_the_cdf_of_its_law(name, likelihood):
+def test_self_gated_is_x_times_the_cdf_of_its_likelihood(name, likelihood):
     assert_close(SelfGated(name)(X), X * torch.as_tensor(likelihood.cdf(X)))
     x = torch.tensor([-2.0, -0.3, 0.7], requires_grad=True)
     assert torch.autograd.gradcheck(SelfGated(name), x)

@@ -7,7 +7,8 @@ from torch.testing import assert_close
 
 from ansatz.errors import DataError
 from ansatz.likelihoods import Beta, BetaDistribution, SqueezedDistribution
-from ansatz.likelihoods.beta_fit import fit_beta
+from ansatz.likelihoods.beta import beta_quantile, fit_beta
+from ansatz.likelihoods.special.beta import log_betainc, log_betaincc
 
 
 @pytest.mark.parametrize("phi", [1e-4, 1.0, 1e4, 1e8])
@@ -35,7 +36,7 @@ def test_any_precision_keeps_its_digits(phi, mean):
         assert found == pytest.approx(float(exact), rel=1e-3, abs=5e-2)
 
 
-def test_the_uniform_law_and_its_edges():
+def test_the_uniform_likelihood_and_its_edges():
     distribution = BetaDistribution(torch.zeros(4), torch.full((4,), 0.5))
     y = torch.tensor([0.25, 0.0, 1.0, 1.5])
     assert_close(distribution.log_prob(y), torch.tensor([0.0, *[-torch.inf] * 3]))
@@ -121,7 +122,7 @@ def test_a_squeeze_is_smithson_and_verkuilens_and_is_remembered():
     assert torch.equal(fresh.loss(shift.expand(4, 1), y), likelihood.loss(shift.expand(4, 1), y))
 
 
-def test_a_squeezed_law_is_a_distribution_of_the_outcome_itself():
+def test_a_squeezed_likelihood_is_a_distribution_of_the_outcome_itself():
     inner = BetaDistribution(torch.randn(5), torch.rand(5))
     distribution = SqueezedDistribution(inner, torch.tensor(12.0))
     y = torch.rand(5).requires_grad_()
@@ -150,3 +151,34 @@ def test_tiny_shapes_are_sampled_inside_the_support():
     y = distribution.sample((1000,), torch.Generator().manual_seed(0))
     assert ((y > 0) & (y < 1)).all()
     assert abs(y.mean().item() - 0.5) < 0.1
+
+
+SHAPES = [(1.045, 0.263), (2.3, 3.07), (5.8, 35.7), (7.7, 0.17), (400.0, 20.0)]
+
+
+@pytest.mark.parametrize("a, b", SHAPES)
+def test_quantiles_far_down_have_their_level(a, b):
+    """SciPy's betaincinv is nan for some of these."""
+    q = 10.0 ** -torch.arange(1.0, 290.0, 9.0)
+    a, b = torch.full_like(q, a), torch.full_like(q, b)
+    x = beta_quantile(a, b, q)
+    held = x > 1e-300  # below, no double has its digits
+    assert held.sum() > 5
+    assert_close(log_betainc(a, b, x)[held], q.log()[held], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("a, b", SHAPES)
+def test_quantiles_of_the_upper_half_have_the_complement(a, b):
+    rest = 2.0 ** -torch.arange(2.0, 40.0)
+    a, b = torch.full_like(rest, a), torch.full_like(rest, b)
+    x = beta_quantile(a, b, 1 - rest)
+    held = x < 1 - 1e-8
+    slack = 1e-15 / (1 - x)  # of x's own rounding
+    gap = (log_betaincc(a, b, x) - rest.log()).abs()
+    assert (gap[held] < 1e-12 + 100 * slack[held]).all()
+
+
+def test_levels_outside_have_no_quantile():
+    one = torch.ones(4)
+    x = beta_quantile(2 * one, 3 * one, torch.tensor([-0.1, 0.0, 1.0, 1.1]))
+    assert_close(x, torch.tensor([torch.nan, 0.0, 1.0, torch.nan]), equal_nan=True)

@@ -14,7 +14,7 @@ from ansatz.likelihoods import (
     BinomialDistribution,
     Distribution,
 )
-from ansatz.likelihoods.beta_binomial_fit import fit_beta_binomial
+from ansatz.likelihoods.beta_binomial import fit_beta_binomial
 
 
 def pairs(n=60, dispersion=None):

@@ -31,8 +31,10 @@ OTHERS = {  # losses, classes, angles, outcomes of several numbers, wrappers
     *("categorical", "ordinal", "von_mises", "binomial", "beta_binomial", "dirichlet"),
     *("multivariate_normal", "plackett_luce", "cox", "discrete_hazard", "censored", "truncated"),
 }
-LAWS = sorted(set(names()) - OTHERS)  # a new likelihood of single numbers is tested here by itself
-every_law = pytest.mark.parametrize("name", LAWS)
+LIKELIHOODS = sorted(
+    set(names()) - OTHERS
+)  # a new likelihood of single numbers is tested here by itself
+every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
 
 
 def draw(likelihood, raw, seed):
@@ -72,7 +74,7 @@ def censored_sample(likelihood, raw):
     return torch.stack([low, high, entry], -1)[seen], raw[seen]
 
 
-@every_law
+@every_likelihood
 def test_score_has_mean_zero_on_censored_samples(name):
     """E[d loss / d raw] = 0 for every kind of censoring together, given Y > entry."""
     likelihood = create(name)
@@ -177,7 +179,7 @@ def example(name, n):
 
 COSTLY = {"barron", "student_t", "tweedie", "normal_mixture", "beta", "zero_one_inflated_beta"}
 COSTLY |= {"zero_inflated_negative_binomial"}  # whose tails are sums and quadratures
-costly_slow = [pytest.param(n, marks=[pytest.mark.slow] * (n in COSTLY)) for n in LAWS]
+costly_slow = [pytest.param(n, marks=[pytest.mark.slow] * (n in COSTLY)) for n in LIKELIHOODS]
 
 
 @pytest.mark.parametrize("name", costly_slow)
@@ -209,7 +211,7 @@ def test_weights_are_repetitions(name):
     assert_close(weighted[1:], repeated[1:], rtol=1e-6, atol=1e-7)
 
 
-@every_law
+@every_likelihood
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_extreme_raw_numbers_give_finite_losses_and_gradients(name, dtype):
     likelihood = Censored(name).to(dtype)
@@ -266,7 +268,7 @@ def test_runs_under_vmap_and_on_the_meta_device():
     assert meta.loss(raw[0].to("meta"), y.to("meta")).shape == (len(y),)
 
 
-def test_several_targets_are_several_laws():
+def test_several_targets_are_several_likelihoods():
     y = torch.stack([example("weibull", 100)[:40], example("weibull", 200)[50:90]], 1)  # (B, 2, 3)
     weight = torch.ones(40)
     likelihood, shift, _ = fitted("weibull", y, weight)
@@ -349,7 +351,7 @@ def test_constructors_and_checks_name_the_row():
         likelihood.observe(right_censored(torch.ones(3), torch.zeros(3)), torch.ones(3))
 
 
-def test_laws_without_an_order_and_losses_are_refused():
+def test_likelihoods_without_an_order_and_losses_are_refused():
     for name in ("mse", "categorical", "cox"):
         with pytest.raises(UsageError, match=f"single numbers, got '{name}'"):
             Censored(name)

@@ -15,13 +15,13 @@ def test_the_dispersion_is_changed_and_a_known_one_is_not():
         )
 
 
-def test_other_options_of_the_law_stay():
+def test_other_options_of_the_likelihood_stay():
     assert with_dispersion(Normal(beta=0.2), "constant").options == {
         "beta": 0.2, "dispersion": "constant",
     }  # fmt: skip
 
 
-def test_a_truncated_law_keeps_its_bounds_and_a_measured_scale_is_kept():
+def test_a_truncated_likelihood_keeps_its_bounds_and_a_measured_scale_is_kept():
     likelihood = with_dispersion(Truncated("normal", lower=0.0), "constant")
     assert likelihood.options == {
         "likelihood": "normal", "options": {"dispersion": "constant"}, "lower": 0.0, "upper": None,

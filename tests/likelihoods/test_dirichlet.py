@@ -68,7 +68,7 @@ def test_any_dispersion_keeps_its_digits(dispersion):
     assert distribution.log_prob(y).item() == pytest.approx(float(exact), rel=1e-9, abs=tolerance)
 
 
-def test_two_parts_are_the_beta_law():
+def test_two_parts_are_the_beta_likelihood():
     raw, y = torch.randn(20, 2), torch.rand(20)
     likelihood = Dirichlet(reference=True)
     pair = torch.stack([1 - y, y], -1)

@@ -101,7 +101,7 @@ def test_start_is_the_maximum_likelihood_constant(measure, causes):
     assert_close(gradient, torch.zeros_like(gradient), atol=1e-12, rtol=0)
 
 
-def test_one_interval_is_the_exponential_law():
+def test_one_interval_is_the_exponential_likelihood():
     y = survival_outcome(
         torch.tensor([1.0, 2.0, 4.0, 9.0]), torch.tensor([1, 0, 1, 1]), torch.tensor([0, 1.0, 0, 3])
     )

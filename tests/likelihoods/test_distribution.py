@@ -31,13 +31,13 @@ class Logistic(Distribution):
         return torch.sigmoid(y - self.location)
 
 
-def test_the_family_gives_quantiles_to_a_law_with_a_cdf():
+def test_the_family_gives_quantiles_to_a_likelihood_with_a_cdf():
     q, likelihood = torch.tensor([1e-6, 0.3, 0.99]), Logistic(torch.tensor([0.0, 2.0, -1e3]))
     assert_close(likelihood.icdf(q), likelihood.location + torch.logit(q), rtol=1e-12, atol=1e-9)
     assert_close(likelihood.median, likelihood.location, rtol=1e-12, atol=1e-9)
 
 
-def test_the_family_gives_crps_and_samples_to_a_law_with_a_cdf():
+def test_the_family_gives_crps_and_samples_to_a_likelihood_with_a_cdf():
     likelihood, y = Logistic(torch.tensor([0.0])), torch.tensor([1.3])
     closed = 1.3 - 2 * math.log(1 / (1 + math.exp(-1.3))) - 1  # Taillardat et al. (2016)
     assert_close(likelihood.crps(y), torch.tensor([closed]), rtol=1e-8, atol=0)
@@ -64,7 +64,7 @@ def test_bisection_finds_counts_too():
     assert_close(bisect(likelihood, q), torch.as_tensor(stats.poisson(3.7).ppf(q.numpy())))
 
 
-def test_what_a_law_lacks_is_said():
+def test_what_a_likelihood_lacks_is_said():
     for member in ("mean", "variance", "mode", "entropy"):
         with pytest.raises(TypeError, match=r"Distribution (defines no|has no closed form)"):
             getattr(Distribution(), member)

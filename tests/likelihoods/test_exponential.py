@@ -4,7 +4,7 @@ from torch.testing import assert_close
 from ansatz.likelihoods import Exponential, ExponentialDistribution, Gamma
 
 
-def test_it_is_the_gamma_law_with_dispersion_one():
+def test_it_is_the_gamma_likelihood_with_dispersion_one():
     raw, y = torch.randn(20, 1), torch.rand(20) * 3
     ours, gamma = Exponential(), Gamma(dispersion=1.0)
     assert_close(ours.loss(raw, y), gamma.loss(raw, y))

@@ -6,7 +6,7 @@ from scipy import stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Bernoulli, HurdlePoisson, HurdlePoissonDistribution
-from ansatz.likelihoods.zero_truncated import log_positive, positive_rate
+from ansatz.likelihoods.special.logarithms import log_positive, positive_rate
 
 
 @pytest.mark.parametrize("log_rate", [-700.0, -50.0, -8.0, -0.7, -0.6, 0.0, 3.0])

@@ -6,7 +6,7 @@ from scipy import stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import InverseGaussian, InverseGaussianDistribution
-from ansatz.likelihoods.inverse_gaussian_tail import (
+from ansatz.likelihoods.special.normal import (
     log_inverse_gaussian_cdf,
     log_inverse_gaussian_survival,
 )

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from ansatz.likelihoods import LogNormal, LogNormalDistribution, Normal
 
 
-def test_the_loss_is_the_normal_law_of_the_logarithm_and_its_jacobian():
+def test_the_loss_is_the_normal_likelihood_of_the_logarithm_and_its_jacobian():
     raw, y = torch.randn(20, 1), torch.rand(20) + 0.1
     normal = Normal(dispersion=0.7).loss(raw, y.log())
     assert_close(LogNormal(dispersion=0.7).loss(raw, y), normal + y.log())

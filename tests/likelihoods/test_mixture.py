@@ -11,7 +11,7 @@ from ansatz import likelihoods
 from ansatz.likelihoods import GammaDistribution, NormalDistribution, PoissonDistribution
 from ansatz.likelihoods.averaged import Averaged
 from ansatz.likelihoods.mixture import Mixture, VectorMixture
-from ansatz.likelihoods.scaled import Scaled
+from ansatz.likelihoods.transformed import Scaled
 from ansatz.spec import TargetSpec
 
 WEIGHTS = torch.tensor([0.2, 0.5, 0.3], dtype=torch.float64)
@@ -122,7 +122,7 @@ def test_the_loss_is_the_density_of_the_mixture_and_one_member_is_itself(name):
         torch.testing.assert_close(alone.point(raw[:, :1]), likelihood.point(raw[:, 0]))
 
 
-def test_a_stretched_law_has_the_mean_of_before_and_wider_intervals():
+def test_a_stretched_likelihood_has_the_mean_of_before_and_wider_intervals():
     base = Mixture(three(NormalDistribution, (-3.0, 0.0, 4.0), (1.0, 2.0, 1.0)), WEIGHTS.log())
     likelihood = Scaled(base, 1.7)
     y = torch.tensor([2.3], dtype=torch.float64)
@@ -143,7 +143,7 @@ def test_a_stretched_law_has_the_mean_of_before_and_wider_intervals():
 
 
 @pytest.mark.parametrize("name", ["gamma", "negative_binomial", "beta", "weibull"])
-def test_a_factor_widens_or_narrows_laws_with_a_dispersion(name):
+def test_a_factor_widens_or_narrows_likelihoods_with_a_dispersion(name):
     likelihood = likelihoods.create(name).double()
     raw = torch.zeros(1, 2, likelihood.outputs(TargetSpec()), dtype=torch.float64)
     with torch.no_grad():

@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from ansatz.errors import DataError
 from ansatz.likelihoods import MultivariateNormal, MultivariateNormalDistribution, Normal
-from ansatz.likelihoods.vector_distribution import VectorDistribution
+from ansatz.likelihoods.distribution import VectorDistribution
 from ansatz.spec import TargetSpec
 
 K = 3
@@ -49,7 +49,7 @@ def test_loss_is_minus_scipys_log_density(kind):
         assert d.entropy[i].item() == pytest.approx(theirs.entropy() + unit[i].log().sum().item())
 
 
-def test_the_diagonal_case_is_k_normal_laws_in_training_too():
+def test_the_diagonal_case_is_k_normal_likelihoods_in_training_too():
     y = sample(40)
     likelihood, normal = MultivariateNormal(covariance="diagonal"), Normal()
     starts = []
@@ -179,7 +179,7 @@ def test_marginals_and_intervals_are_those_of_single_numbers():
     lower, upper = d.interval(0.9)
     inside = ((y >= lower) & (y <= upper)).double().mean(0)
     assert_close(inside, torch.full((5, K), 0.9), atol=0.01, rtol=0)
-    with pytest.raises(TypeError, match="likelihood of vectors"):
+    with pytest.raises(TypeError, match="distribution of vectors"):
         d.cdf(y[0])
 
 

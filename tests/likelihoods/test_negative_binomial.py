@@ -6,7 +6,7 @@ from scipy import stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import NegativeBinomial, NegativeBinomialDistribution, PoissonDistribution
-from ansatz.likelihoods.count_search import count_search
+from ansatz.likelihoods.special.roots import count_search
 
 
 def log_probability(mu, alpha, y):
@@ -89,7 +89,7 @@ def test_a_poor_guess_costs_no_accuracy(guess):
     assert_close(found, torch.as_tensor(exact))
 
 
-def test_crps_of_a_wide_law_scales_like_the_gamma_laws():
+def test_crps_of_a_wide_likelihood_scales_like_the_gamma_likelihoods():
     """A large mean forgets the counting: crps / mu is that of gamma with dispersion alpha."""
     from ansatz.likelihoods import GammaDistribution
 

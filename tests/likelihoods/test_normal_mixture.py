@@ -9,7 +9,7 @@ from sklearn.mixture import GaussianMixture
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Normal, NormalMixture, NormalMixtureDistribution
-from ansatz.likelihoods.normal_mixture_fit import fit_mixture
+from ansatz.likelihoods.normal_mixture import fit_mixture
 
 
 def mixture(weights, means, sds):
@@ -27,7 +27,7 @@ def fitted(y, components, weight=None):
     return likelihood, *likelihood.start(y, weight)
 
 
-def test_one_component_is_the_normal_law():
+def test_one_component_is_the_normal_likelihood():
     y, raw = torch.randn(30) * 4 + 1, torch.randn(30, 2)
     one, normal = NormalMixture(components=1), Normal()
     for likelihood in (one, normal):

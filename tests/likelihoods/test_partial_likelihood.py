@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods.partial_likelihood import partial_likelihood, tie_term
-from ansatz.likelihoods.risk_sets import RiskSets, no_entry
+from ansatz.likelihoods.partial_likelihood import RiskSets, no_entry, partial_likelihood, tie_term
 
 
 def naive(eta, time, event, entry, ties):

@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Censored, Truncated, create
-from ansatz.likelihoods.normal_tail import log_ndtr
+from ansatz.likelihoods.special.normal import log_ndtr
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from ansatz.likelihoods.normal_tail import log_ndtr
     ],
 )
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_a_truncated_law_has_finite_gradients_for_far_bounds_and_wild_raw_numbers(
+def test_a_truncated_likelihood_has_finite_gradients_for_far_bounds_and_wild_raw_numbers(
     likelihood, lower, upper, y, raw, dtype
 ):
     likelihood = Truncated(likelihood, lower=lower, upper=upper).to(dtype)

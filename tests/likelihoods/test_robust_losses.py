@@ -7,7 +7,7 @@ from scipy import integrate, optimize, special, stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Barron, BarronDistribution, Huber, Tukey, create
-from ansatz.likelihoods.general_loss import general_loss, log_partition
+from ansatz.likelihoods.special.general_loss import general_loss, log_partition
 
 ALPHAS = [0.0, 0.05, 0.7, 1.0, 1.5, 1.99, 2.0]
 
@@ -205,7 +205,7 @@ def test_gradient_of_the_partition_function():
 
 
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 1.7, 2.0])
-def test_the_learned_law_normalises_to_one(alpha):
+def test_the_learned_likelihood_normalises_to_one(alpha):
     """M114."""
     distribution = BarronDistribution(torch.tensor(1.0), torch.tensor(0.7), torch.tensor(alpha))
     s = torch.linspace(-40, 40, 2001)  # y = 1 + sinh(s), by the trapezoidal rule
@@ -214,7 +214,7 @@ def test_the_learned_law_normalises_to_one(alpha):
 
 
 @pytest.mark.parametrize("alpha, scipy", [(2.0, stats.norm(1, 2)), (0.0, stats.cauchy(1, 8**0.5))])
-def test_its_ends_are_the_normal_and_the_cauchy_law(alpha, scipy):
+def test_its_ends_are_the_normal_and_the_cauchy_likelihood(alpha, scipy):
     y = torch.tensor([-60.0, -30.0, -1.0, 0.9, 1.0, 1.1, 3.5, 40.0])
     distribution = BarronDistribution(torch.ones(8), torch.full((8,), 2.0), torch.tensor(alpha))
     for ours, theirs in (
@@ -258,7 +258,7 @@ def test_variance_is_the_second_moment():
     assert distribution.variance.item() == pytest.approx(4 * 2 * moment / z, rel=1e-9)
 
 
-def test_gradients_of_the_law_in_everything():
+def test_gradients_of_the_likelihood_in_everything():
     location, scale = torch.randn(4), torch.rand(4) + 0.5
     alpha, y = torch.tensor([0.3, 0.9, 1.2, 1.8]), torch.tensor([-7.0, -0.2, 0.5, 6.0])
     inputs = [v.requires_grad_() for v in (location, scale, alpha, y)]
@@ -293,8 +293,8 @@ def test_the_score_of_shape_and_scale_has_mean_zero(dispersion):
 
     def loss(a, raw):
         alpha, b = 2 * torch.sigmoid(a), 2 * torch.sigmoid(-a)
-        law_ = BarronDistribution(raw[:, 0], likelihood.dispersion(raw), alpha, b)
-        return -law_.log_prob(y[:, 0])
+        distribution = BarronDistribution(raw[:, 0], likelihood.dispersion(raw), alpha, b)
+        return -distribution.log_prob(y[:, 0])
 
     a = likelihood.shape.detach().expand(20_000).clone().requires_grad_()
     for score in torch.autograd.grad(loss(a, rows).sum(), (a, rows)):
@@ -319,7 +319,7 @@ def test_learned_shape_and_scale_start_at_the_maximum_of_the_likelihood():
     assert scale.item() == likelihood.dispersion.unit.item()
 
 
-def test_tails_no_heavier_than_normal_start_close_to_the_normal_law():
+def test_tails_no_heavier_than_normal_start_close_to_the_normal_likelihood():
     y = torch.linspace(-1, 1, 50)
     likelihood = Barron()
     likelihood.observe(y, torch.ones(50))
@@ -329,7 +329,7 @@ def test_tails_no_heavier_than_normal_start_close_to_the_normal_law():
     assert likelihood.alpha(y)[0].item() == pytest.approx(1.5)
 
 
-def test_options_decide_whether_it_is_a_law():
+def test_options_decide_whether_it_is_a_likelihood():
     assert Barron().has_distribution and Barron(alpha=1.0).has_distribution
     assert Barron(alpha="learned", dispersion=1.0).has_distribution
     assert not Barron(alpha=-1.0, dispersion="mad").has_distribution

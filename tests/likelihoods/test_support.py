@@ -47,7 +47,7 @@ UNIVARIATE = [
         ([-100.0, 0.5], "normal"),
     ],
 )
-def test_the_laws_that_fit_accept_the_values_and_the_others_refuse_them(values, narrowest):
+def test_the_likelihoods_that_fit_accept_the_values_and_the_others_refuse_them(values, narrowest):
     y = torch.tensor(values)
     candidates = matching_likelihoods(y)
     assert candidates[0] == narrowest
@@ -77,7 +77,7 @@ def test_a_rounded_pi_is_still_an_angle():
     )
 
 
-def test_an_error_names_six_laws_at_most_and_normal_among_them():
+def test_an_error_names_six_likelihoods_at_most_and_normal_among_them():
     y = torch.tensor([0.0, 1.0])
     with pytest.raises(DataError) as caught:
         refuse_outside(y == 0, y, "Numbers must be > 0")
@@ -91,7 +91,7 @@ def test_an_error_names_six_laws_at_most_and_normal_among_them():
         refuse_outside(y < 0, y, "Numbers must be > 0")
 
 
-def test_no_law_fits_what_is_not_finite():
+def test_no_likelihood_fits_what_is_not_finite():
     y = torch.tensor([1.0, torch.nan])
     assert matching_likelihoods(y) == []
     with pytest.raises(

@@ -7,8 +7,8 @@ from scipy import integrate, special, stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Tweedie, TweedieDistribution
-from ansatz.likelihoods.tweedie_fit import fit_tweedie
-from ansatz.likelihoods.tweedie_series import log_series
+from ansatz.likelihoods.special.tweedie import log_series
+from ansatz.likelihoods.tweedie import fit_tweedie
 
 CASES = [  # mean, phi, p
     (1.0, 1.0, 1.5),
@@ -41,7 +41,7 @@ class Compound:
         return special.logsumexp(self.weight + self.gamma.logsf(y))
 
 
-def law_of(case, size=1):
+def distribution_of(case, size=1):
     mean, phi, p = (torch.full((size,), v) for v in case)
     return TweedieDistribution(mean.log(), phi, p)
 
@@ -55,7 +55,7 @@ def outcomes(case):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_density_and_tails_are_those_of_the_compound_sum(case):
     exact, y = Compound(*case), outcomes(case)
-    likelihood = law_of(case, 4)
+    likelihood = distribution_of(case, 4)
     for ours, theirs in ((likelihood.log_prob, exact.logpdf), (likelihood.log_cdf, exact.logcdf)):
         expected = torch.tensor([float(theirs(t)) for t in y.tolist()])
         assert_close(ours(y), expected, rtol=1e-9, atol=1e-11)
@@ -68,16 +68,18 @@ def test_density_and_tails_are_those_of_the_compound_sum(case):
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[2] > 1.1], ids=str)  # smooth ones
 def test_the_density_and_the_atom_add_up_to_one(case):
-    ends = law_of(case, 2).icdf(torch.tensor([1e-9, 1 - 1e-11])).clamp(min=1e-30 * case[0])
+    ends = distribution_of(case, 2).icdf(torch.tensor([1e-9, 1 - 1e-11])).clamp(min=1e-30 * case[0])
     x = torch.linspace(*ends.log().tolist(), 4001)
-    density = (law_of(case, 4001).log_prob(x.exp()) + x).exp()  # of log y
-    mass = law_of(case).cdf(ends[:1]).item() + integrate.simpson(density.numpy(), x=x.numpy())
+    density = (distribution_of(case, 4001).log_prob(x.exp()) + x).exp()  # of log y
+    mass = distribution_of(case).cdf(ends[:1]).item() + integrate.simpson(
+        density.numpy(), x=x.numpy()
+    )
     assert mass == pytest.approx(1, abs=1e-7)
 
 
 def test_samples_have_the_mean_the_variance_and_the_zeros():
     case, n = (2.0, 1.5, 1.6), 200_000
-    likelihood = law_of(case)
+    likelihood = distribution_of(case)
     y = likelihood.sample((n,), torch.Generator().manual_seed(0)).flatten()
     sd = likelihood.stddev.item()
     assert abs(y.mean().item() - 2) < 5 * sd / math.sqrt(n)
@@ -87,17 +89,17 @@ def test_samples_have_the_mean_the_variance_and_the_zeros():
 
 
 def test_samples_follow_the_cdf():
-    likelihood, n = law_of((2.0, 1.5, 1.6)), 5_000
+    likelihood, n = distribution_of((2.0, 1.5, 1.6)), 5_000
     y = likelihood.sample((n,), torch.Generator().manual_seed(0)).flatten().sort().values
     above = y > 0
     empirical = (torch.arange(1, n + 1) / n)[above]
-    gap = (empirical - law_of((2.0, 1.5, 1.6), int(above.sum())).cdf(y[above])).abs().max()
+    gap = (empirical - distribution_of((2.0, 1.5, 1.6), int(above.sum())).cdf(y[above])).abs().max()
     assert gap < math.sqrt(math.log(2e9) / (2 * n)) + 1 / n
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_quantiles_invert_the_cdf_above_the_atom_and_are_zero_below(case):
-    likelihood = law_of(case, 6)
+    likelihood = distribution_of(case, 6)
     q = torch.tensor([1e-8, 1e-3, 0.2, 0.5, 0.9, 1 - 1e-8])
     y = likelihood.icdf(q)
     atom = likelihood.cdf(torch.zeros(6))
@@ -158,11 +160,13 @@ def test_the_crps_is_the_integral_of_the_squared_gap():
     exact = Compound(*case)
     below = integrate.quad(lambda x: np.exp(2 * exact.logcdf(x)), 0, y)[0]
     above = integrate.quad(lambda x: np.exp(2 * exact.logsf(x)), y, 60, limit=200)[0]
-    assert law_of(case).crps(torch.tensor([y])).item() == pytest.approx(below + above, rel=1e-6)
+    assert distribution_of(case).crps(torch.tensor([y])).item() == pytest.approx(
+        below + above, rel=1e-6
+    )
 
 
 def test_a_learned_power_is_found_again():
-    y = law_of((2.7, 1.7, 1.4), 4000).sample((), torch.Generator().manual_seed(0))
+    y = distribution_of((2.7, 1.7, 1.4), 4000).sample((), torch.Generator().manual_seed(0))
     phi, p = fit_tweedie(y, torch.ones(4000), None, None, 1e-6)
     assert p == pytest.approx(1.4, abs=0.04)
     assert phi == pytest.approx(1.7, abs=0.1)

@@ -12,9 +12,13 @@ from torch.testing import assert_close
 
 from ansatz.errors import DataError
 from ansatz.likelihoods import Normal, VonMises, VonMisesDistribution
-from ansatz.likelihoods.bessel import concentration, resultant, resultant_gap
-from ansatz.likelihoods.inverse import find_root
-from ansatz.likelihoods.von_mises_tail import log_von_mises_tail
+from ansatz.likelihoods.special.roots import find_root
+from ansatz.likelihoods.special.von_mises import (
+    concentration,
+    log_von_mises_tail,
+    resultant,
+    resultant_gap,
+)
 
 KAPPAS = [0.0, 1e-9, 0.01, 1.0, 7.0, 21.0, 60.0, 1e4, 1e8]
 
@@ -107,7 +111,7 @@ def test_the_tails_have_finite_gradients_at_zero():
     assert gradient.isfinite().all()
 
 
-def test_the_loss_of_a_sharp_law_keeps_its_digits_in_single_precision():
+def test_the_loss_of_a_sharp_likelihood_keeps_its_digits_in_single_precision():
     raw, y = (
         torch.tensor([[3e5, 4e5]]),
         torch.atan2(torch.tensor([4.0]), torch.tensor([3.0])) + 1e-3,

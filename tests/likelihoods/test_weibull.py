@@ -41,7 +41,7 @@ def test_the_start_is_scipys_maximum_likelihood_fit(shape, size):
     assert found.log_scale.exp().item() == pytest.approx(scale, rel=1e-3)
 
 
-def test_the_variance_of_a_sharp_law_keeps_its_digits():
+def test_the_variance_of_a_sharp_likelihood_keeps_its_digits():
     """As sigma -> 0 the sd over the mean is sigma pi / sqrt(6)."""
     distribution = WeibullDistribution(torch.zeros(1), torch.tensor([1e-5]))
     ratio = (distribution.stddev / distribution.mean).item()

@@ -11,7 +11,7 @@ from ansatz.likelihoods import (
     ZeroOneInflatedBeta,
     ZeroOneInflatedBetaDistribution,
 )
-from ansatz.likelihoods.beta_fit import fit_beta
+from ansatz.likelihoods.beta import fit_beta
 
 
 def likelihood(n=6):
@@ -23,7 +23,7 @@ def draw(distribution, *shape):
     return distribution.sample(shape, torch.Generator().manual_seed(0))
 
 
-def test_the_parts_and_the_inside_make_the_law():
+def test_the_parts_and_the_inside_make_the_likelihood():
     d = likelihood(1)
     zero, one, rest = (p.item() for p in d.parts)
     frozen = stats.beta(*(v.item() for v in d.inner.shapes))
@@ -161,7 +161,7 @@ def test_float32_stays_float32():
     assert {v.dtype for v in (d.mean, d.variance, d.mode, d.sample())} == {torch.float32}
 
 
-def test_without_jumps_the_crps_is_the_beta_laws():
+def test_without_jumps_the_crps_is_the_beta_likelihoods():
     inner = BetaDistribution(torch.randn(4), torch.rand(4))
     d = ZeroOneInflatedBetaDistribution(inner, torch.full((4, 2), -200.0))
     y = torch.rand(4)

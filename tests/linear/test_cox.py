@@ -11,8 +11,7 @@ from torch.testing import assert_close
 from ansatz.errors import DataError, UsageError
 from ansatz.likelihoods import create, survival_outcome
 from ansatz.linear import fit_linear, residuals
-from ansatz.linear.cox import PartialLikelihood
-from ansatz.linear.cox_scores import score_residuals
+from ansatz.linear.cox import PartialLikelihood, score_residuals
 
 N = 90
 

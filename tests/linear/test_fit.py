@@ -109,7 +109,7 @@ def test_student_t_is_the_direct_maximum(x):
     assert fit.parameters == 5 and set(fit.scales) == {"sigma", "nu"}
 
 
-def test_student_t_on_normal_data_becomes_the_normal_law_and_says_so(x):
+def test_student_t_on_normal_data_becomes_the_normal_likelihood_and_says_so(x):
     y = 5 + x[:, 0] + torch.as_tensor(stats.norm.ppf((np.arange(N) + 0.5) / N))[torch.randperm(N)]
     fit = fit_linear(create("student_t", dispersion="constant"), x, y)
     normal = fit_linear(create("normal", dispersion="constant"), x, y)
@@ -207,7 +207,7 @@ def test_predicted_dispersion_is_at_a_stationary_point_and_never_worse(x, name):
 
 
 @pytest.mark.parametrize("name", PREDICTED)
-def test_a_head_held_constant_is_the_constant_law(x, name):
+def test_a_head_held_constant_is_the_constant_likelihood(x, name):
     """dispersion='constant' on a likelihood that could predict it gives the same fit."""
     y = outcome(name, x)
     a = fit_linear(create(name, dispersion="constant"), x, y)

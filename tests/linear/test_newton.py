@@ -6,8 +6,7 @@ from torch.autograd.functional import jacobian
 from torch.testing import assert_close
 
 from ansatz.linear.criterion import Criterion
-from ansatz.linear.newton import minimise
-from ansatz.linear.separation import find_recession
+from ansatz.linear.newton import find_recession, minimise
 
 
 def criterion(loss, y, x=None):

@@ -19,7 +19,7 @@ FAMILIES = {
 
 
 def drawn(name, rows=4000):
-    """A likelihood with constant dispersion, raw numbers, and outcomes from exactly that likelihood."""
+    """A likelihood with constant dispersion, raw numbers, and outcomes drawn from it."""
     constant = name in ("normal", "gamma", "laplace", "student_t")
     likelihood = create(name, dispersion=0.7) if constant else create(name)
     raw = torch.randn(rows, 1)
@@ -45,20 +45,20 @@ def test_response_pearson_and_deviance_are_those_of_glm(name):
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, "laplace", "student_t"])
-def test_quantile_residuals_of_the_right_law_are_standard_normal(name):
+def test_quantile_residuals_of_the_right_likelihood_are_standard_normal(name):
     likelihood, raw, y = drawn(name)
     z = residuals(likelihood, raw, y, "quantile", generator=generator(0))
     # Kolmogorov's distance exceeds 2.3 / sqrt(n) once in 20,000.
     assert stats.kstest(z.numpy(), "norm").statistic < 2.3 / len(z) ** 0.5
 
 
-def test_quantile_residuals_of_a_wrong_law_are_not():
+def test_quantile_residuals_of_a_wrong_likelihood_are_not():
     likelihood, raw, y = drawn("poisson")
     z = residuals(likelihood, raw + 0.5, y, "quantile", generator=generator(0))
     assert stats.kstest(z.numpy(), "norm").statistic > 0.1
 
 
-def test_quantile_residuals_of_the_normal_law_are_its_z_in_both_tails():
+def test_quantile_residuals_of_the_normal_likelihood_are_its_z_in_both_tails():
     y = torch.tensor([-40.0, -9.0, 0.3, 9.0, 40.0])
     likelihood = create("normal", dispersion=1.0)
     assert_close(residuals(likelihood, torch.zeros(5, 1), y, "quantile"), y)
@@ -90,7 +90,7 @@ def test_classes_have_one_residual_per_indicator():
         residuals(likelihood, raw, y, "quantile")
 
 
-def test_laws_without_a_variance_function_are_scaled_by_their_sd():
+def test_likelihoods_without_a_variance_function_are_scaled_by_their_sd():
     likelihood = create("laplace", dispersion=2.0)
     z = residuals(likelihood, torch.zeros(1, 1), torch.tensor([4.0]), "pearson")
     assert_close(z, torch.tensor([4 / (2 * 2**0.5)]))

@@ -7,6 +7,7 @@ import torch
 from ansatz.likelihoods import create
 from ansatz.linear import NetworkSummary, Summary, fit_linear
 from ansatz.linear.effects import Effect
+from ansatz.linear.summary import align, format_column, format_p
 
 
 def dobson():
@@ -117,3 +118,9 @@ def test_a_networks_summary_has_no_aic():
     assert "No intervals" in without and "no rows were held out" in without
     assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["effects"][0]["lower"] == 0.25
     assert math.isclose(summary.to_dict()["deviance_explained"], 0.5)
+
+
+def test_columns_are_printed_as_r_prints_them():
+    assert [format_p(p) for p in (1e-30, 0.01234, float("nan"))] == ["<2e-16", "0.0123", "NA"]
+    assert format_column([1.5, -0.012345, float("nan")]) == ["1.5000", "-0.0123", "NA"]
+    assert align(["", "Estimate", ""], [["a", "1.5", "*"]]) == ["  Estimate", "a      1.5 *"]

@@ -5,7 +5,7 @@ import torch
 from scipy import stats
 from torch.testing import assert_close
 
-from ansatz.likelihoods.ranking import RankingDistribution
+from ansatz.likelihoods.plackett_luce import RankingDistribution
 from ansatz.metrics import compute_metrics, kendall_tau, names, top_one_accuracy
 
 

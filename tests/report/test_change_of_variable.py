@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from ansatz.report.change_of_variable import find_change
+from ansatz.report.paired_scores import find_change
 
 FUNCTIONS = {
     "log": np.log,

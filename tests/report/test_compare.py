@@ -13,11 +13,10 @@ import ansatz
 from ansatz.cli.output import text_of
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.replay import replay
-from ansatz.report.compare import compare
+from ansatz.report.compare import compare, fits_verdict
 from ansatz.report.difference import paired_difference
 from ansatz.report.methods import candidate, compare_methods
 from ansatz.report.paired_scores import ScorePair
-from ansatz.report.verdicts import fits_verdict
 
 
 def table(rows=150, seed=0):
@@ -180,7 +179,7 @@ def test_an_atom_against_a_density_is_refused_where_rows_have_it():
     assert compare(a, b).scores[0].name == "log score"
 
 
-def test_survival_laws_compare_by_their_likelihood():
+def test_survival_likelihoods_compare_by_their_likelihood():
     a, b = (
         fit("time", likelihood=likelihood, event="event")
         for likelihood in ("weibull", "exponential")
@@ -224,7 +223,7 @@ def test_losses_are_compared_by_themselves():
     assert "loss" in found.verdict
 
 
-def test_quantiles_compare_with_the_quantiles_of_a_law():
+def test_quantiles_compare_with_the_quantiles_of_a_likelihood():
     levels = [0.1, 0.5, 0.9]
     a = fit("price", likelihood="quantiles", options={"levels": levels})
     b = fit("price", likelihood="normal")

@@ -7,11 +7,11 @@ from ansatz import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.report import build, gather
 from ansatz.report.assembly import chapters
-from ansatz.report.contribution import Contribution, contribution
+from ansatz.report.evidence import Contribution, contribution
 
 NUMBERS = [
     "probability integral transform",
-    "likelihoods of vectors",
+    "distributions of vectors",
     "errors of direction",
     "coverage of intervals",
     "reliability of probabilities",

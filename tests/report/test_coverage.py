@@ -12,8 +12,8 @@ from ansatz.figures.section import Figure, Table
 from ansatz.likelihoods import NormalDistribution, Poisson, VonMisesDistribution
 from ansatz.report import gather
 from ansatz.report.coverage import section
+from ansatz.report.effect import clopper_pearson, wilson
 from ansatz.report.intervals import by_group, by_spread, censored_coverage, covered, intervals
-from ansatz.report.shares import clopper_pearson, wilson
 from ansatz.report.transform import transform_censored
 
 
@@ -26,7 +26,7 @@ def test_wilson_and_clopper_pearson_are_scipys(count, total):
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95])
-def test_intervals_of_the_right_law_hold_their_level(level):
+def test_intervals_of_the_right_likelihood_hold_their_level(level):
     sd = torch.rand(4000) + 0.5
     distribution = NormalDistribution(torch.zeros(4000), sd)
     found = covered(intervals(distribution, distribution.sample(), level))
@@ -61,14 +61,14 @@ def test_arcs_over_the_cut_hold_directions():
     assert abs(found.observed - 0.8) < 4 * math.sqrt(0.16 / 3000)
 
 
-def test_a_law_that_is_too_narrow_covers_what_theory_says():
+def test_a_likelihood_that_is_too_narrow_covers_what_theory_says():
     distribution = NormalDistribution(torch.zeros(5000), torch.full((5000,), 0.7))
     found = covered(intervals(distribution, torch.randn(5000), 0.9))
     truth = 2 * stats.norm.cdf(0.7 * stats.norm.ppf(0.95)) - 1
     assert found.low < truth < found.high and not found.holds
 
 
-def test_parts_by_spread_find_where_a_law_is_too_sure():
+def test_parts_by_spread_find_where_a_likelihood_is_too_sure():
     sd = torch.linspace(0.5, 2, 4000)
     distribution = NormalDistribution(torch.zeros(4000), sd)
     y = torch.randn(4000)  # the true spread is 1 everywhere

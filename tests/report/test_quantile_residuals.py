@@ -13,14 +13,15 @@ from ansatz.likelihoods import NegativeBinomial, Normal, NormalDistribution, Poi
 from ansatz.linear import residuals
 from ansatz.report import gather
 from ansatz.report.effect import monte_carlo_p, ratio
-from ansatz.report.envelope import holds, uniform_envelope
 from ansatz.report.quantile_residuals import quantile_lines, section
 from ansatz.report.residual_panels import local_linear
 from ansatz.report.residual_tests import (
     dispersion,
+    holds,
     outliers,
     quantile_residuals,
     simulate,
+    uniform_envelope,
     uniformity,
     zero_inflation,
 )
@@ -31,7 +32,7 @@ def poisson(mean):
     return Poisson().distribution(mean.log().unsqueeze(1))
 
 
-def test_residuals_of_a_continuous_law_are_those_of_the_linear_model():
+def test_residuals_of_a_continuous_likelihood_are_those_of_the_linear_model():
     likelihood, raw, y = Normal(), torch.randn(30, 2), torch.randn(30)
     likelihood.observe(y, torch.ones(30))
     found = quantile_residuals(transform(likelihood.distribution(raw), y))
@@ -50,7 +51,7 @@ def test_repeats_are_seeded_and_differ_from_each_other():
     assert ((first.uniform >= found.lower) & (first.uniform <= found.upper)).all()
 
 
-def test_tests_have_their_nominal_size_under_the_right_law():
+def test_tests_have_their_nominal_size_under_the_right_likelihood():
     rejected = np.zeros(4)
     rounds = 100
     for seed in range(rounds):

@@ -12,7 +12,6 @@ from ansatz import Classifier
 from ansatz.figures.section import Figure
 from ansatz.metrics import auc_estimate, influence_error
 from ansatz.report import gather
-from ansatz.report.class_questions import questions
 from ansatz.report.corp import add, decompose, reliability
 from ansatz.report.discrimination import (
     bootstrap_counts,
@@ -21,7 +20,7 @@ from ansatz.report.discrimination import (
     precision_recall_curve,
     roc_curve,
 )
-from ansatz.report.reliability import section
+from ansatz.report.reliability import questions, section
 
 
 def forecasts(n=400, seed=0):

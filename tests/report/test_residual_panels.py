@@ -14,7 +14,7 @@ from ansatz.figures.style import figure
 from ansatz.linear import leverage
 from ansatz.report import coverage, gather, pit, quantile_residuals, residual_panels
 from ansatz.report.residual_panels import ROOT_MEAN, ROOT_SD, draw_along
-from ansatz.structures.vector.report.novelty import nearest_distance, novelty
+from ansatz.structures.vector.report.extrapolation import nearest_distance, novelty
 
 
 def rows(n=200, seed=0):
@@ -29,7 +29,7 @@ def test_the_root_of_a_normal_score_has_the_stated_mean_and_spread():
     assert stats.norm.expect(lambda z: abs(z)) - root**2 == pytest.approx(ROOT_SD**2, rel=1e-5)
 
 
-def test_the_line_of_a_right_law_leaves_its_band_at_one_place_of_twenty():
+def test_the_line_of_a_right_likelihood_leaves_its_band_at_one_place_of_twenty():
     shares = []
     for seed in range(40):
         rng = np.random.default_rng(seed)

@@ -17,8 +17,7 @@ from ansatz.fitting.model import estimator_of
 from ansatz.fitting.replay import replay
 from ansatz.outcomes.report.classes import spiegelhalter
 from ansatz.report import gather, replayed
-from ansatz.report.baselines import baselines
-from ansatz.report.comparison import compare
+from ansatz.report.baselines import baselines, compare
 from ansatz.report.costs import best_level, best_threshold, class_costs, number_costs
 from ansatz.report.what_was_fitted import command_line
 from ansatz.structures.vector.report.data_summary import summarize_column
@@ -44,7 +43,7 @@ def test_scores_are_those_of_the_fit(kind, fitted):
 
 
 def test_the_estimates_behind_the_errors_have_the_values_of_the_metrics(fitted):
-    from ansatz.report.estimates import estimate_metrics
+    from ansatz.report.baselines import estimate_metrics
 
     for kind in ("regression", "two classes", "many classes", "several targets", "directions"):
         evidence = replayed(replay(fitted(kind)))

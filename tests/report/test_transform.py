@@ -38,7 +38,7 @@ def test_both_tails_keep_their_digits():
     np.testing.assert_allclose(high, y.numpy(), rtol=1e-9)
 
 
-def test_probability_on_single_values_of_a_continuous_law_is_an_interval():
+def test_probability_on_single_values_of_a_continuous_likelihood_is_an_interval():
     distribution = ZeroOneInflatedBeta().distribution(
         torch.zeros(3, ZeroOneInflatedBeta().outputs(None))
     )
@@ -67,7 +67,7 @@ def test_a_censored_row_lies_above_and_an_entry_conditions():
     assert found.upper[2] == pytest.approx(1 - stats.norm.sf(2.0) / stats.norm.sf(0.2))
 
 
-def test_draws_of_counts_and_censored_rows_are_uniform_under_the_right_law():
+def test_draws_of_counts_and_censored_rows_are_uniform_under_the_right_likelihood():
     mean = torch.rand(4000) * 3
     distribution = Poisson().distribution(mean.log().unsqueeze(1))
     u, z = transform(distribution, distribution.sample()).draw(np.random.default_rng(0))
@@ -80,7 +80,7 @@ def test_draws_of_counts_and_censored_rows_are_uniform_under_the_right_law():
     assert stats.kstest(u, "uniform").pvalue > 0.01
 
 
-def test_directions_are_uniform_under_the_right_law():
+def test_directions_are_uniform_under_the_right_likelihood():
     distribution = VonMisesDistribution(torch.randn(2000), torch.randn(2000))
     u = transform(distribution, distribution.sample()).upper
     assert stats.kstest(u, "uniform").pvalue > 0.01
@@ -132,13 +132,13 @@ def test_weights_are_rows_repeated():
     assert weighted.spread.low == pytest.approx(spelled.spread.low)
 
 
-def test_rows_that_the_law_cannot_place_are_marked():
+def test_rows_that_the_likelihood_cannot_place_are_marked():
     value = np.array([0.2, np.nan])
     found = Transform(value, value, 1 - value, 1 - value, np.zeros(2, dtype=bool))
     assert found.finite().tolist() == [True, False]
 
 
-def test_outcomes_that_no_law_could_give_have_finite_effects():
+def test_outcomes_that_no_likelihood_could_give_have_finite_effects():
     y = torch.cat([torch.full((30,), 1e3), torch.full((30,), -1e3)])
     found = normal_scores(transform(normal(60), y))
     assert found.spread.value > 30 and math.isfinite(found.spread.high)

@@ -15,11 +15,10 @@ from ansatz.likelihoods import (
     RankingDistribution,
     VonMisesDistribution,
 )
-from ansatz.outcomes.report import first_places as rankings
-from ansatz.outcomes.report.first_places import first_places
-from ansatz.report import directions, gather, vectors
-from ansatz.report.directions import angular_errors
-from ansatz.report.vectors import average_rank
+from ansatz.outcomes.report import ranking as rankings
+from ansatz.outcomes.report.ranking import first_places
+from ansatz.report import gather, vectors
+from ansatz.report.vectors import angular_errors, average_rank
 
 
 def bivariate(n, correlation):
@@ -27,7 +26,7 @@ def bivariate(n, correlation):
     return MultivariateNormalDistribution.of(torch.zeros(n, 2), covariance)
 
 
-def test_average_ranks_are_uniform_under_the_right_joint_law():
+def test_average_ranks_are_uniform_under_the_right_joint_likelihood():
     likelihood = bivariate(1500, 0.6)
     u, _ = average_rank(likelihood, likelihood.sample()).draw(np.random.default_rng(0))
     assert stats.kstest(u, "uniform").pvalue > 0.01
@@ -50,14 +49,14 @@ def test_a_rank_counts_draws_below_by_the_double_loop():
         assert found.lower[row] == pytest.approx((score[1:] < score[0] - 1e-9).sum() / 10)
 
 
-def test_vectors_have_a_section_with_marginals_and_the_joint_law():
+def test_vectors_have_a_section_with_marginals_and_the_joint_likelihood():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(90, 1)), rng.normal(size=(90, 3))
     model = Regressor("multivariate_normal", network="linear").fit(x, y)
     found = vectors.section(gather(model, x, y))
     assert isinstance(found.parts[0], Figure)
     assert [row[0].split(":")[0] for row in found.parts[1].rows[::2]][-1] == "joint"
-    assert directions.section(gather(model, x, y)) is None
+    assert vectors.directions_section(gather(model, x, y)) is None
 
 
 def test_right_directions_have_no_bias_and_the_expected_cosine():
@@ -70,7 +69,7 @@ def test_right_directions_have_no_bias_and_the_expected_cosine():
     assert turned.bias.low < 0.4 < turned.bias.high
 
 
-def test_laws_that_are_too_sure_have_a_ratio_below_one():
+def test_likelihoods_that_are_too_sure_have_a_ratio_below_one():
     distribution = VonMisesDistribution(torch.full((4000,), 8.0), torch.zeros(4000))
     y = VonMisesDistribution(torch.full((4000,), 2.0), torch.zeros(4000)).sample()
     found = angular_errors(distribution, y).concentration

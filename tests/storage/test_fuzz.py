@@ -17,7 +17,7 @@ from ansatz.storage import (
     read_tensors,
     unpack_state,
 )
-from ansatz.storage.manifest import FileEntry, Manifest, decode_manifest, encode_manifest
+from ansatz.storage.folder import FileEntry, Manifest, decode_manifest, encode_manifest
 
 TENSORS = encode_tensors(
     {"a": torch.arange(3.0), "b": torch.ones(2, 2, dtype=torch.int8), "c": torch.zeros(0, 4)}

@@ -8,9 +8,9 @@ from torch.testing import assert_close
 
 import ansatz
 from ansatz.errors import ModelError
-from ansatz.storage import manifest as module
+from ansatz.storage import folder as module
 from ansatz.storage import read_json, read_tensors, verify_folder, write_folder
-from ansatz.storage.manifest import MIGRATIONS, FileEntry, Manifest, encode_manifest
+from ansatz.storage.folder import MIGRATIONS, FileEntry, Manifest, encode_manifest
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 NAMES = ["model.safetensors", "optim.safetensors", "state.json", "manifest.json"]
@@ -197,7 +197,8 @@ def test_wrong_fields_are_refused(tmp_path, changes):
 def test_a_newer_format_says_who_made_it_and_what_to_do(tmp_path):
     path = forged(tmp_path / "run", format=7, versions={"ansatz": "3.2.1"})
     this = f"this is ansatz {ansatz.__version__}"
-    with pytest.raises(ModelError, match=rf"ansatz 3.2.1 \(format 7\), {this} \(format 2\): upgra"):
+    ours = rf"{this} \(format {module.FORMAT}\)"
+    with pytest.raises(ModelError, match=rf"ansatz 3.2.1 \(format 7\), {ours}: upgra"):
         verify_folder(path, "model")
 
 

@@ -1,4 +1,4 @@
-"""Every group obeys the axioms of a group and of an action; the Haar measure prefers no direction."""
+"""Every group obeys the axioms of a group and an action; the Haar measure is uniform."""
 
 import math
 
@@ -56,7 +56,7 @@ def parts(row, count):
     return group, x, [group.sample(x) for _ in range(count)], {"rtol": 0, "atol": tolerance}
 
 
-def test_the_laws_are_tried_on_every_group_of_the_registry():
+def test_the_likelihoods_are_tried_on_every_group_of_the_registry():
     assert {row.split()[0] for row in ROWS} == set(symmetry.names())
 
 
@@ -129,7 +129,7 @@ def test_a_small_group_lists_all_its_other_elements(name, options, count):
 
 @pytest.mark.parametrize("dimension", [2, 3, 4])
 @pytest.mark.parametrize("proper", [True, False])
-def test_haars_moments_are_those_of_the_uniform_law(dimension, proper):
+def test_haars_moments_are_those_of_the_uniform_likelihood(dimension, proper):
     """E G = 0, E G_ij^2 = 1/D, E G_ij^4 = 3 / (D (D + 2)): each row is uniform on the sphere."""
     S = 3_000
     G = haar_orthogonal(dimension, proper=proper, samples=S)

@@ -23,7 +23,7 @@ from ansatz.training import (
     Supervised,
     Trainer,
 )
-from ansatz.training.distributed import current_processes
+from ansatz.training.machine import current_processes
 
 RANK = int(os.environ.get("RANK", 0))
 
@@ -154,7 +154,7 @@ def train(options):
 
 
 def outcome(step, trainer, losses):
-    from ansatz.training.sharded import gather_shards
+    from ansatz.training.processes.gradients import gather_shards
 
     history = trainer.history
     weights = gather_shards(dict(step.network.state_dict()))

@@ -13,11 +13,10 @@ from ansatz.likelihoods import Cox, Normal, survival_outcome
 from ansatz.networks import MLP
 from ansatz.spec import TargetSpec
 from ansatz.training import AnalyticStep, Supervised
-from ansatz.training.output_gradient import OutputGradient
-from ansatz.training.scores import closed_form
+from ansatz.training.fast.likelihood import OutputGradient, closed_form
 
 ACTIVATIONS = "identity relu leaky_relu tanh sigmoid silu gelu softplus elu selu".split()
-LAWS = {
+LIKELIHOODS = {
     "normal": {},
     "normal-constant": {"dispersion": "constant"},
     "normal-known": {"dispersion": 0.5},
@@ -39,7 +38,7 @@ CLOSED = "normal normal-known normal-nll normal-beta poisson bernoulli categoric
 def problem(name="normal", *, rows=24, targets=(), seed=0):
     """A likelihood that has seen outcomes it can produce, and a batch of them."""
     generator = torch.Generator().manual_seed(seed)
-    likelihood = likelihoods.create(name.split("-")[0], **LAWS[name])
+    likelihood = likelihoods.create(name.split("-")[0], **LIKELIHOODS[name])
     x = torch.randn(rows, 5, generator=generator)
     signal = x[:, 0] if not targets else x[:, : targets[0]]
     y = {
@@ -114,7 +113,7 @@ def test_equals_autograd_with_adamw_for_every_activation(activation):
     compare(objective, network(outputs, activation=activation), batch)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", LIKELIHOODS)
 def test_equals_autograd_with_adamw_for_every_likelihood(name):
     objective, outputs, batch = problem(name)
     compare(objective, network(outputs), batch)

@@ -10,17 +10,16 @@ from ansatz.data import Batch
 from ansatz.likelihoods import Censored, interval_censored
 from ansatz.spec import TargetSpec
 from ansatz.training import Supervised
-from ansatz.training.output_gradient import OutputGradient
-from ansatz.training.scores import closed_form
+from ansatz.training.fast.likelihood import OutputGradient, closed_form
 
 N = 240
-LAWS = {
+LIKELIHOODS = {
     "exponential": ("exponential", {}),
     "weibull": ("weibull", {}),
     "constant": ("weibull", {"dispersion": "constant"}),
     "known": ("weibull", {"dispersion": 0.7}),
 }
-every_law = pytest.mark.parametrize("name", LAWS)
+every_likelihood = pytest.mark.parametrize("name", LIKELIHOODS)
 
 
 def outcomes(kinds="exact right left between late"):
@@ -42,7 +41,7 @@ def outcomes(kinds="exact right left between late"):
 
 
 def made(name, y):
-    likelihood, options = LAWS[name]
+    likelihood, options = LIKELIHOODS[name]
     censored = Censored(likelihood, options=options)
     censored.observe(y, torch.ones(len(y)))
     return censored, *censored.start(y, torch.ones(len(y)))
@@ -61,7 +60,7 @@ def check(likelihood, raw, y, rtol=1e-10):
         assert_close(gradient[:, -1].sum(), expected[1], rtol=rtol, atol=rtol)
 
 
-@every_law
+@every_likelihood
 @pytest.mark.parametrize(
     "kinds", ["exact", "right", "exact right", "exact right left between late"]
 )
@@ -71,7 +70,7 @@ def test_the_closed_form_is_the_gradient_of_the_loss(name, kinds):
     check(likelihood, 1.5 * torch.randn(N, likelihood.outputs(TargetSpec())), y, rtol=1e-9)
 
 
-@every_law
+@every_likelihood
 def test_a_batch_gives_the_gradient_in_the_networks_output(name):
     """Through shift, scale and weights, as a step uses it."""
     y = outcomes()
@@ -90,7 +89,7 @@ def test_a_batch_gives_the_gradient_in_the_networks_output(name):
         assert_close(slot, value, rtol=1e-9, atol=1e-12)
 
 
-@every_law
+@every_likelihood
 @pytest.mark.parametrize("value", [-50.0, 50.0, -300.0, 300.0])
 def test_wild_raw_numbers_give_finite_single_precision(name, value):
     y = outcomes()
@@ -107,6 +106,6 @@ def test_an_observed_zero_is_an_exponential_outcome():
     check(likelihood, torch.randn(2, 1), y)
 
 
-def test_other_laws_are_left_to_autograd():
+def test_other_likelihoods_are_left_to_autograd():
     for inner in ("gamma", "log_normal", "poisson"):
         assert closed_form(Censored(inner)) is None

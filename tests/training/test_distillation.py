@@ -50,7 +50,7 @@ def test_it_is_least_where_the_student_is_the_teacher_up_to_a_constant():
         assert tempered_cross_entropy(t + torch.randn(1, 4), t, 2.0) > least
 
 
-def test_one_logit_is_the_two_class_law_with_the_other_at_zero():
+def test_one_logit_is_the_two_class_likelihood_with_the_other_at_zero():
     r, t = torch.randn(6, 1), torch.randn(6, 1)
     two = [torch.cat([torch.zeros(6, 1), z], -1) for z in (r, t)]
     assert_close(tempered_cross_entropy(r, t, 3.0), tempered_cross_entropy(*two, 3.0))

@@ -15,9 +15,10 @@ from tests.training.distributed_run import SCRIPT, train
 
 from ansatz.data.batch import take_rows
 from ansatz.errors import ResourceError, UsageError
-from ansatz.training import distributed
-from ansatz.training.distributed import Processes, current_processes
-from ansatz.training.launch import Meeting, launch
+from ansatz.training import machine
+from ansatz.training.machine import current_processes
+from ansatz.training.processes.group import Processes, seconds_to_wait
+from ansatz.training.processes.launch import Meeting, launch
 
 LONG = {"trainer": {"steps": 200, "evaluate_every": 20}}
 # 33 rows in batches of 16: the last batch of an epoch is one row, and one process has none.
@@ -282,18 +283,18 @@ def test_one_process_of_one_is_a_single_process_bit_for_bit(tmp_path):
         assert train(DROPOUT) == plain
     finally:
         dist.destroy_process_group()
-        distributed._opened = None
+        machine._opened = None
 
 
 def test_a_child_of_a_process_is_not_one_of_the_processes(monkeypatch):
     for name, value in Meeting(2).environment(0).items():
         monkeypatch.setenv(name, value)
-    assert distributed.is_launched()
+    assert machine.is_launched()
     place = f"127.0.0.1:{os.environ['MASTER_PORT']}"
     monkeypatch.setenv("ANSATZ_PROCESS", f"{os.getppid()} {place}")
-    assert not distributed.is_launched() and current_processes() is None
+    assert not machine.is_launched() and current_processes() is None
     monkeypatch.setenv("ANSATZ_PROCESS", f"{os.getppid()} 127.0.0.1:1")  # of another run
-    assert distributed.is_launched()
+    assert machine.is_launched()
 
 
 def test_a_port_in_use_is_explained(monkeypatch):
@@ -317,7 +318,7 @@ def test_a_missing_network_interface_is_explained(monkeypatch):
 def test_a_timeout_that_is_no_number_is_named(monkeypatch):
     monkeypatch.setenv("ANSATZ_PROCESS_TIMEOUT", "soon")
     with pytest.raises(UsageError, match=r"ANSATZ_PROCESS_TIMEOUT.*'soon'"):
-        distributed.seconds_to_wait()
+        seconds_to_wait()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 5, 16])

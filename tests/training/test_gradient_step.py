@@ -1,3 +1,5 @@
+"""One gradient, one update: split batches, lack of memory, bad numbers, loaded moments."""
+
 import logging
 import re
 
@@ -10,9 +12,11 @@ from torch.testing import assert_close
 from ansatz.data import Batch
 from ansatz.errors import NumericalError, ResourceError, UsageError
 from ansatz.likelihoods import Normal
+from ansatz.networks.layout import channels_last
 from ansatz.optim import Newton, create_schedule
 from ansatz.training import GradientStep, Supervised
 from ansatz.training.averaging import snapshot
+from ansatz.training.gradient_step import align_state
 
 
 def make(
@@ -224,7 +228,7 @@ def test_another_runtime_error_passes_unchanged():
         make(network=Broken(3, 1)).step(example_rows())
 
 
-def test_a_law_that_couples_rows_is_never_split():
+def test_a_likelihood_that_couples_rows_is_never_split():
     class Coupled(Normal):
         additive = False
 
@@ -272,3 +276,32 @@ def test_a_schedule_with_a_memory_is_saved_with_the_step():
     assert step.rate < 0.01
     other.step(example_rows()), step.step(example_rows())
     assert other.rate == step.rate
+
+
+def test_moments_of_a_file_move_the_weights_that_they_are_of():
+    """Two steps at once, and one step before and one after the moments went through a file."""
+    start = torch.randn(4, 3, 5, 5)
+
+    def make():
+        weight = nn.Parameter(start.clone().to(memory_format=torch.channels_last))
+        return weight, torch.optim.AdamW([weight], lr=0.1, fused=True)
+
+    def step(weight, optimizer, gradient):
+        weight.grad = channels_last(gradient.clone())
+        optimizer.step()
+
+    gradients = torch.randn(2, 4, 3, 5, 5)
+    expected, optimizer = make()
+    step(expected, optimizer, gradients[0])
+    middle = expected.detach().clone()
+    saved = optimizer.state_dict()
+    written = {
+        name: value.contiguous().clone() for name, value in saved["state"][0].items()
+    }  # as files hold tensors
+    step(expected, optimizer, gradients[1])
+    found, resumed = make()
+    found.data.copy_(middle)
+    resumed.load_state_dict({**saved, "state": {0: written}})
+    align_state(resumed)
+    step(found, resumed, gradients[1])
+    assert_close(found, expected, rtol=0, atol=0)

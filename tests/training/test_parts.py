@@ -9,13 +9,12 @@ from torch.testing import assert_close
 
 from ansatz.data import Batch
 from ansatz.errors import UsageError
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 from ansatz.training.callbacks import EarlyStopping
-from ansatz.training.device import choose_threads
-from ansatz.training.finite import all_finite
+from ansatz.training.diagnosis import all_finite
 from ansatz.training.gradient_step import micro_batches
-from ansatz.training.randomness import own_randomness, random_state, set_random_state
-from ansatz.training.sharded import clip_gradients
+from ansatz.training.machine import choose_threads, own_randomness, random_state, set_random_state
+from ansatz.training.processes.gradients import clip_gradients
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])

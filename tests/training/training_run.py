@@ -16,7 +16,7 @@ from ansatz.data import Batch, TensorSource
 from ansatz.likelihoods import Normal
 from ansatz.storage import encode_json, encode_tensors, pack_state
 from ansatz.training import Callback, GradientStep, Interrupted, Supervised, Trainer
-from ansatz.training.randomness import random_state
+from ansatz.training.machine import random_state
 
 CPU = torch.device("cpu")
 

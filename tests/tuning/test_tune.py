@@ -142,10 +142,10 @@ def test_the_time_limit_ends_the_search_and_not_the_answer():
     assert "None of 0 trials beat the default" in found.verdict and found.comparison is None
 
 
-def test_laws_are_searched_where_none_is_given(monkeypatch):
-    def laws_of(y, first):
+def test_likelihoods_are_searched_where_none_is_given(monkeypatch):
+    def likelihoods_of(y, first):
         monkeypatch.setattr(
-            search_problem, "choose_law", lambda *_: SimpleNamespace(likelihood=first)
+            search_problem, "choose_likelihood", lambda *_: SimpleNamespace(likelihood=first)
         )
         data = table().assign(y=y)
         request = Request.of(data, {"target": "y", "test": 0.2, "device": "cpu"})
@@ -154,9 +154,9 @@ def test_laws_are_searched_where_none_is_given(monkeypatch):
             _, space, notes = search_problem.build_search(request, problem, (), 2)
         return space["likelihood"].values, notes
 
-    candidates, notes = laws_of(lambda frame: frame["y"], "gamma")
+    candidates, notes = likelihoods_of(lambda frame: frame["y"], "gamma")
     assert candidates[0] == "gamma" and {"normal", "log_normal"} <= set(candidates) and notes == []
-    candidates, notes = laws_of(lambda frame: frame["y"].round(), "poisson")
+    candidates, notes = likelihoods_of(lambda frame: frame["y"].round(), "poisson")
     assert (
         candidates[0] == "poisson"
         and "negative_binomial" in candidates
@@ -164,14 +164,14 @@ def test_laws_are_searched_where_none_is_given(monkeypatch):
     )
 
 
-def test_the_law_is_a_dimension_like_any_other():
+def test_the_likelihood_is_a_dimension_like_any_other():
     found = search(space=["width=4", "depth=1", "likelihood=normal,laplace"], searches=3)
     candidates = {trial.parameters.get("likelihood", "normal") for trial in found.trials}
     assert candidates == {"normal", "laplace"}
     assert found.fit.likelihood == found.best.parameters.get("likelihood", "normal")
 
 
-def test_laws_without_a_common_measure_do_not_compete():
+def test_likelihoods_without_a_common_measure_do_not_compete():
     with pytest.raises(UsageError, match="poisson and normal have no score in common"):
         data = table().assign(y=lambda frame: frame["y"].round())
         search(data, space=["likelihood=normal,poisson"])

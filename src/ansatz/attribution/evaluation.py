@@ -19,12 +19,6 @@ def input_gradient(network: Callable[..., Any], x: Tensor, target: Target) -> Te
 
     Shapes:
         - x: ``(B, ...)``, and so the result.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.attribution.evaluation import input_gradient
-        >>> input_gradient(lambda x: x**2, torch.tensor([[3.0]]), 0)
-        tensor([[6.]])
     """
     with torch.inference_mode(False), torch.enable_grad():
         given = x.detach().clone().requires_grad_()
@@ -36,13 +30,7 @@ def input_gradient(network: Callable[..., Any], x: Tensor, target: Target) -> Te
 
 
 def check_examples(name: str, x: Tensor, least: int = 2) -> None:
-    """Refuses what is no batch of examples in floating point.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.attribution.evaluation import check_examples
-        >>> check_examples("saliency", torch.zeros(2, 1, 8, 8))
-    """
+    """Refuses what is no batch of examples in floating point."""
     if not x.is_floating_point():
         raise ValueError(f"{name} needs x in floating point, got {x.dtype}: use x.float().")
     if x.ndim < least or len(x) == 0:
@@ -51,14 +39,7 @@ def check_examples(name: str, x: Tensor, least: int = 2) -> None:
 
 
 def beside(name: str, value: Tensor | float, x: Tensor) -> Tensor:
-    """A number, or a tensor that broadcasts, as one of the shape of the examples.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.attribution.evaluation import beside
-        >>> beside("baseline", 0.5, torch.zeros(1, 2))
-        tensor([[0.5000, 0.5000]])
-    """
+    """A number, or a tensor that broadcasts, as one of the shape of the examples."""
     given = torch.as_tensor(value, dtype=x.dtype, device=x.device)
     try:
         return given.expand_as(x)

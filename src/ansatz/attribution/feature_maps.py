@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.attribution.layer import captured, convolutions, find_layer
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 
 
 def feature_maps(network: nn.Module, x: Tensor, layer: str | nn.Module | None = None) -> Tensor:

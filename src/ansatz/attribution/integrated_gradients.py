@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ansatz.attribution.evaluation import beside, check_examples, input_gradient
 from ansatz.attribution.target import Target, repeated, resolved
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 
 
 def integrated_gradients(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.conv import _ConvNd
 
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 
 
 def find_layer(network: nn.Module, layer: str | nn.Module) -> nn.Module:
@@ -54,13 +54,7 @@ def convolutions(network: nn.Module) -> dict[str, nn.Module]:
 
 
 class Call(NamedTuple):
-    """One of the times that a layer is called while a network runs.
-
-    Example:
-        >>> from ansatz.attribution.layer import Call
-        >>> Call("act", 1).layer
-        'act'
-    """
+    """One of the times that a layer is called while a network runs."""
 
     layer: str | nn.Module
     time: int  # counted from 0: a layer may be called more than once
@@ -136,18 +130,7 @@ def _calls(network: nn.Module, x: Tensor) -> tuple[list[tuple[Call, nn.Module, T
 
 @contextmanager
 def captured(layer: nn.Module) -> Iterator[list[Tensor]]:
-    """What a layer gives while the context lasts, kept from changes in place by those after it.
-
-    Example:
-        >>> import torch
-        >>> from torch import nn
-        >>> from ansatz.attribution.layer import captured
-        >>> layer = nn.ReLU()
-        >>> with captured(layer) as found:
-        ...     _ = layer(torch.tensor([-1.0, 2.0]))
-        >>> found
-        [tensor([0., 2.])]
-    """
+    """What a layer gives while the context lasts, kept from changes in place by those after it."""
     found: list[Tensor] = []
 
     def keep(_: nn.Module, __: Any, output: Any) -> Any:

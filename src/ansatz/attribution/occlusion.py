@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ansatz.attribution.evaluation import beside, check_examples
 from ansatz.attribution.target import Target, repeated, resolved, score
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 
 
 def occlusion(

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ansatz.attribution.evaluation import check_examples, input_gradient
 from ansatz.attribution.target import Target, resolved
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 
 
 def saliency(network: Callable[..., Any], x: Tensor, target: Target = None) -> Tensor:

@@ -59,12 +59,6 @@ def resolved(output: Any, target: Target) -> Target:
     """``target`` for the same examples elsewhere, a list or an array as a tensor.
 
     None becomes the outputs that are largest here.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.attribution.target import resolved
-        >>> resolved(torch.tensor([[1.0, 3.0], [5.0, 2.0]]), None)
-        tensor([1, 0])
     """
     if callable(target) or isinstance(target, int):
         return target
@@ -73,14 +67,7 @@ def resolved(output: Any, target: Target) -> Target:
 
 
 def repeated(target: Target, times: int) -> Target:
-    """``target`` of some examples, each followed by so many copies of it.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.attribution.target import repeated
-        >>> repeated(torch.tensor([4, 5]), 2), repeated(3, 2)
-        (tensor([4, 4, 5, 5]), 3)
-    """
+    """``target`` of some examples, each followed by so many copies of it."""
     if isinstance(target, Tensor) and target.ndim == 1:
         return target.repeat_interleave(times)
     return target

@@ -1,10 +1,79 @@
 """One measured claim: our number, the others', the bars, and whether they are met."""
 
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from ansatz.bench.bar import Bar
 from ansatz.bench.race import Clock, Race, Spread
+from ansatz.errors import UsageError
+
+
+def _silent(message: str) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The same for every suite; each takes what concerns it.
+
+    Args:
+        rounds: how often contestants are measured; None for the suite's own number.
+        seed: of data, weights and order.
+        splits: which splits or seeds of the quality suites; None for all.
+        inference: of the quality suites of tables.
+        only: which cases or data sets of a suite; None for all.
+        examples: images of the speed suite; None for its own number.
+        threads: of the speed suite of images; None for torch's own number.
+        folder: where finished parts are kept, so that a stopped run goes on; None for nowhere.
+        fresh: begin anew, although there are finished parts.
+        tell: is told what is going on.
+    """
+
+    rounds: int | None = None
+    seed: int = 0
+    splits: tuple[int, ...] | None = None
+    inference: str = "ensemble"
+    only: tuple[str, ...] | None = None
+    examples: int | None = None
+    threads: int | None = None
+    folder: Path | None = None
+    fresh: bool = False
+    tell: Callable[[str], None] = _silent
+
+    def pick(self, names: Iterable[str]) -> list[str]:
+        """Those of a suite's cases that are asked for."""
+        known = list(names)
+        for name in self.only or ():
+            if name not in known:
+                raise UsageError(f"no case is called '{name}'. Known: {', '.join(known)}.")
+        return [name for name in known if self.only is None or name in self.only]
+
+
+class Bar(NamedTuple):
+    """A bound from below, from above, or both."""
+
+    at_least: float | None = None  # the smallest number that passes; None for any
+    at_most: float | None = None  # the largest number that passes; None for any
+
+    def met(self, value: float | None) -> bool:
+        """Whether ``value`` passes; what could not be measured (None, nan) does not."""
+        if value is None or math.isnan(value):
+            return False
+        low, high = self.at_least, self.at_most
+        return (low is None or value >= low) and (high is None or value <= high)
+
+    def to_dict(self) -> dict[str, float]:
+        """The bounds that are set."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
+
+    def __str__(self) -> str:
+        if self.at_least is not None and self.at_most is not None:
+            return f"{self.at_least:g} to {self.at_most:g}"
+        if self.at_least is not None:
+            return f">= {self.at_least:g}"
+        return f"<= {self.at_most:g}" if self.at_most is not None else "any"
 
 
 @dataclass
@@ -23,12 +92,6 @@ class Finding:
         limit: peer, or ``"ours"`` -> what must hold.
         missing: peers that are not installed, and parts that do not exist here.
         facts: whatever else is worth keeping.
-
-    Example:
-        >>> from ansatz.bench import Bar, Finding
-        >>> finding = Finding("boston nll", "nats", 2.27, limit={"ours": Bar(at_most=2.3)})
-        >>> finding.met
-        {'ours': True}
     """
 
     name: str

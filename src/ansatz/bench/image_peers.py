@@ -14,21 +14,23 @@ from typing import Any
 import torch
 from torch import nn
 
-from ansatz.bench.image_loop import Predict, lenet5, lenet_loop, predictor, resnet_loop
-from ansatz.bench.image_task import EVALUATED, Array, ImageTask
+from ansatz.bench.image_task import (
+    EVALUATED,
+    Array,
+    ImageTask,
+    Predict,
+    lenet5,
+    lenet_loop,
+    predictor,
+    resnet_loop,
+)
 from ansatz.bench.peers import keras_on_torch
 
 Peer = Callable[[ImageTask], Predict]
 
 
 def with_keras(task: ImageTask) -> Predict:
-    """Keras on torch.
-
-    Example:
-        >>> from ansatz.bench.image_peers import with_keras
-        >>> callable(with_keras)
-        True
-    """
+    """Keras on torch."""
     keras = keras_on_torch()
     keras.utils.set_random_seed(0)
     model = (_keras_lenet5 if task.network == "lenet5" else _keras_resnet18)(keras, task)
@@ -47,13 +49,7 @@ def with_keras(task: ImageTask) -> Predict:
 
 
 def with_lightning(task: ImageTask, *, fused: bool = False) -> Predict:
-    """Lightning on LeNet-5, in its barebones mode, which is made for measuring.
-
-    Example:
-        >>> from ansatz.bench.image_peers import with_lightning
-        >>> callable(with_lightning)
-        True
-    """
+    """Lightning on LeNet-5, in its barebones mode, which is made for measuring."""
     import lightning
     from torch.utils.data import DataLoader, TensorDataset
 

@@ -1,10 +1,15 @@
 """Images and the network that everyone trains on them."""
 
+import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from torch import nn
 
 Array = np.ndarray[Any, Any]
 
@@ -18,31 +23,15 @@ class ImageTask:
 
     Peers begin with images that are standardised already, in the layout they like best; ours
     begins with the bytes.
-
-    Args:
-        images: ``(N, C, H, W)`` uint8.
-        labels: ``(N,)`` class codes.
-        network: as our registry calls it.
-        options: of its factory.
-        batch: images per step.
-        epochs: passes over the images.
-        rate: the learning rate of AdamW.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.bench.image_task import ImageTask
-        >>> images = np.zeros((300, 1, 28, 28), np.uint8)
-        >>> ImageTask(images, np.arange(300) % 10, "lenet5", {}, batch=128, epochs=2).steps
-        6
     """
 
-    images: Array
-    labels: Array
-    network: str
-    options: dict[str, Any]
-    batch: int
-    epochs: int = 1
-    rate: float = 1e-3
+    images: Array  # ``(N, C, H, W)`` uint8
+    labels: Array  # ``(N,)`` class codes
+    network: str  # as our registry calls it
+    options: dict[str, Any]  # of its factory
+    batch: int  # images per step
+    epochs: int = 1  # passes over the images
+    rate: float = 1e-3  # the learning rate of AdamW
 
     @property
     def classes(self) -> int:
@@ -74,24 +63,12 @@ class ImageTask:
 
 
 def digits(count: int = DIGITS) -> ImageTask:
-    """LeNet-5 on the first training images of MNIST, in batches of 128.
-
-    Example:
-        >>> from ansatz.bench.image_task import DIGITS
-        >>> -(-DIGITS // 128)  # steps
-        469
-    """
+    """LeNet-5 on the first training images of MNIST, in batches of 128."""
     return ImageTask(*_images("mnist", count), "lenet5", {}, batch=128)
 
 
 def photographs(count: int = PHOTOGRAPHS) -> ImageTask:
-    """ResNet-18 with the stem for small images on CIFAR-10, in batches of 64.
-
-    Example:
-        >>> from ansatz.bench.image_task import PHOTOGRAPHS
-        >>> PHOTOGRAPHS // 64  # steps
-        24
-    """
+    """ResNet-18 with the stem for small images on CIFAR-10, in batches of 64."""
     return ImageTask(*_images("cifar10", count), "resnet18", {"stem": "small"}, batch=64)
 
 
@@ -103,3 +80,78 @@ def _images(name: str, count: int) -> tuple[Array, Array]:
     rows = data.split()[0][:count]
     codes = data.frame[data.target].astype("category").cat.codes.to_numpy(np.int64)
     return data.grids[rows].load().numpy(), codes[rows]
+
+
+Predict = Callable[[Array], Array]
+
+
+def lenet5(task: ImageTask) -> nn.Sequential:
+    """LeNet-5 with ReLU and max pooling, of torch's own modules."""
+    torch.manual_seed(0)
+    side = (task.images.shape[-1] // 2 - 4) // 2
+    return nn.Sequential(
+        nn.Conv2d(task.images.shape[1], 6, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(16 * side**2, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, task.classes),
+    )
+
+
+def lenet_loop(task: ImageTask) -> Predict:
+    """LeNet-5: channels last, one permutation per epoch, fused AdamW, nothing else."""
+    layout = torch.channels_last
+    network = lenet5(task).to(memory_format=layout)  # type: ignore[call-overload]
+    x, y = torch.from_numpy(task.first), torch.from_numpy(task.labels)
+    rule = torch.optim.AdamW(network.parameters(), lr=task.rate, fused=True)
+    for _ in range(task.epochs):
+        for rows in torch.randperm(len(x)).split(task.batch):
+            batch = x[rows].contiguous(memory_format=layout)
+            loss = nn.functional.cross_entropy(network(batch), y[rows])
+            rule.zero_grad()
+            loss.backward()
+            rule.step()
+    return predictor(network)
+
+
+def resnet_loop(task: ImageTask) -> Predict:
+    """ResNet-18: the loop of ``benchmarks/resnet_loop.py`` in the source tree."""
+    loop, width = _load(script()), task.options.get("width", 64)
+    images, labels = torch.from_numpy(task.first), torch.from_numpy(task.labels)
+    torch.manual_seed(0)
+    network = loop.ResNet18(images.shape[1], task.classes, width)
+    settings = {"batch": task.batch, "epochs": task.epochs, "rate": task.rate}
+    return predictor(loop.train(network, images, labels, **settings))
+
+
+def script() -> Path:
+    """Where the loop of ResNet-18 is, when the package runs from its source tree."""
+    return Path(__file__).parents[3] / "benchmarks" / "resnet_loop.py"
+
+
+def predictor(network: nn.Module) -> Predict:
+    """What a trained network predicts: the likeliest class, of standardised images."""
+
+    def predict(x: Array) -> Array:
+        with torch.no_grad():
+            parts = torch.from_numpy(x[:EVALUATED]).split(256)
+            output = torch.cat([network.eval()(part) for part in parts])
+        chosen: Array = output.argmax(1).numpy()
+        return chosen
+
+    return predict
+
+
+def _load(path: Path) -> Any:
+    found = importlib.util.spec_from_file_location(path.stem, path)
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    return module

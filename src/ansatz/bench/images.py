@@ -4,9 +4,7 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ansatz.bench.bar import Bar
-from ansatz.bench.finding import Finding
-from ansatz.bench.options import Options
+from ansatz.bench.finding import Bar, Finding, Options
 
 if TYPE_CHECKING:
     from ansatz.bench.image_peers import Peer
@@ -23,11 +21,6 @@ def speed_images(options: Options) -> list[Finding]:
 
     All are measured on the same threads, torch's own number, by the clock on the wall: with more
     than one thread that is what a user waits for.
-
-    Example:
-        >>> from ansatz.bench.images import LENET, RESNET
-        >>> str(LENET["keras"]), str(RESNET["hand loop"])
-        ('>= 1.5', '<= 1.05')
     """
     from ansatz.bench import image_task
 
@@ -45,20 +38,6 @@ def ours(task: "ImageTask", *, augment: bool = False) -> "Callable[[Array], Arra
 
     It begins with bytes, and what follows is timed: reading, standardising, clipped gradients, a
     schedule of the rate, averaged weights.
-
-    Args:
-        task: images, network and length.
-        augment: with the variations that a fit chooses by itself.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.bench.image_task import ImageTask
-        >>> from ansatz.bench.images import ours
-        >>> images = np.zeros((40, 1, 16, 16), np.uint8)
-        >>> images[::2, :, 8:] = 255
-        >>> task = ImageTask(images, np.arange(40) % 2, "lenet5", {}, batch=8, epochs=4)
-        >>> task.score(ours(task)(task.images)) > 0.9
-        True
     """
     from ansatz.bench.image_task import EVALUATED
     from ansatz.data.grids import Grids
@@ -110,8 +89,8 @@ def _lenet(task: "ImageTask", cases: Iterable[str], options: Options) -> list[Fi
 
 
 def _resnet(task: "ImageTask", options: Options) -> Finding:
-    from ansatz.bench.image_loop import script
     from ansatz.bench.image_peers import RESNET as PEERS
+    from ansatz.bench.image_task import script
 
     missing = _missing(PEERS)
     if not script().exists():

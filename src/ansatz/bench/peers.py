@@ -17,20 +17,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from ansatz.bench.hand_loop import Predict, hand_loop, network, predictor
-from ansatz.bench.task import Array, Task
+from ansatz.bench.task import Array, Predict, Task, hand_loop, network, predictor
 
 Peer = Callable[[Task], Predict]
 
 
 def with_skorch(task: Task, *, fused: bool = False) -> Predict:
-    """skorch, without callbacks and validation.
-
-    Example:
-        >>> from ansatz.bench.peers import with_skorch
-        >>> callable(with_skorch)
-        True
-    """
+    """skorch, without callbacks and validation."""
     import skorch
 
     kind = skorch.NeuralNetClassifier if task.classes else skorch.NeuralNetRegressor
@@ -53,13 +46,7 @@ def with_skorch(task: Task, *, fused: bool = False) -> Predict:
 
 
 def with_lightning(task: Task, *, fused: bool = False) -> Predict:
-    """Lightning in its barebones mode, which is made for measuring.
-
-    Example:
-        >>> from ansatz.bench.peers import with_lightning
-        >>> callable(with_lightning)
-        True
-    """
+    """Lightning in its barebones mode, which is made for measuring."""
     import lightning
     from torch.utils.data import DataLoader, TensorDataset
 
@@ -91,13 +78,7 @@ def with_lightning(task: Task, *, fused: bool = False) -> Predict:
 
 
 def with_keras(task: Task) -> Predict:
-    """Keras on torch.
-
-    Example:
-        >>> from ansatz.bench.peers import with_keras
-        >>> callable(with_keras)
-        True
-    """
+    """Keras on torch."""
     keras = keras_on_torch()
     keras.utils.set_random_seed(0)
     dense = [keras.layers.Dense(width, activation="relu") for width in task.widths]
@@ -116,15 +97,7 @@ def with_keras(task: Task) -> Predict:
 
 
 def with_sklearn(task: Task) -> Predict:
-    """scikit-learn's MLPClassifier or MLPRegressor: Adam, its only rule of the kind.
-
-    Example:
-        >>> from ansatz.bench.peers import with_sklearn
-        >>> from ansatz.bench.task import tiny
-        >>> task = tiny(epochs=2)
-        >>> with_sklearn(task)(task.x).shape
-        (1000,)
-    """
+    """scikit-learn's MLPClassifier or MLPRegressor: Adam, its only rule of the kind."""
     from sklearn.neural_network import MLPClassifier, MLPRegressor
 
     model = (MLPClassifier if task.classes else MLPRegressor)(
@@ -154,24 +127,12 @@ PEERS: dict[str, tuple[str, Peer]] = {  # name -> the package it needs, what it 
 
 
 def installed(name: str) -> bool:
-    """Whether the package of a peer is there.
-
-    Example:
-        >>> from ansatz.bench.peers import installed
-        >>> installed("scikit-learn")
-        True
-    """
+    """Whether the package of a peer is there."""
     return importlib.util.find_spec(PEERS[name][0]) is not None
 
 
 def keras_on_torch() -> Any:
-    """The package ``keras``, which must run on torch.
-
-    Example:
-        >>> from ansatz.bench.peers import keras_on_torch
-        >>> callable(keras_on_torch)
-        True
-    """
+    """The package ``keras``, which must run on torch."""
     os.environ.setdefault("KERAS_BACKEND", "torch")  # read once, when keras is imported
     import keras
 

@@ -12,30 +12,14 @@ Clock = Literal["processor", "wall"]
 
 
 class Time(NamedTuple):
-    """What one run took, in seconds.
+    """What one run took, in seconds."""
 
-    Args:
-        processor: of all threads of this process.
-        wall: on the clock, with whatever else the machine did meanwhile.
-
-    Example:
-        >>> from ansatz.bench.race import Time
-        >>> Time(0.25, 0.5).wall
-        0.5
-    """
-
-    processor: float
-    wall: float
+    processor: float  # of all threads of this process
+    wall: float  # on the clock, with whatever else the machine did meanwhile
 
 
 class Spread(NamedTuple):
-    """The median over rounds, and the quartiles around it.
-
-    Example:
-        >>> from ansatz.bench.race import Spread
-        >>> Spread.of([1.0, 2.0, 3.0, 4.0, 5.0])
-        Spread(median=3.0, lower=2.0, upper=4.0)
-    """
+    """The median over rounds, and the quartiles around it."""
 
     median: float
     lower: float
@@ -60,12 +44,6 @@ class Race:
         times: contestant -> its time in each round.
         results: contestant -> what it returned in the round that warms up.
         threads: that each was allowed.
-
-    Example:
-        >>> from ansatz.bench.race import Race, Time
-        >>> race = Race({"a": [Time(1, 1), Time(2, 2)], "b": [Time(2, 2), Time(6, 6)]})
-        >>> race.ratio("b", "a").median
-        2.5
     """
 
     def __init__(
@@ -113,12 +91,6 @@ def race(
         tell: is told what is going on.
         threads: that each may use; beyond one the clock on the wall is the one to evaluate by,
             since threads that wait for each other burn processor time.
-
-    Example:
-        >>> from ansatz.bench.race import race
-        >>> found = race({"sum": lambda: sum(range(9)), "max": lambda: 8}, rounds=3, seed=0)
-        >>> found.results["sum"], len(found.times["max"])
-        (36, 3)
     """
     order, shuffled = list(contestants), random.Random(seed)
     times: dict[str, list[Time]] = {name: [] for name in contestants}
@@ -134,13 +106,7 @@ def race(
 
 
 def measured(run: Callable[[], Any]) -> Time:
-    """The time of one call; garbage of whoever ran before is collected first.
-
-    Example:
-        >>> from ansatz.bench.race import measured
-        >>> measured(lambda: None).wall < 1
-        True
-    """
+    """The time of one call; garbage of whoever ran before is collected first."""
     gc.collect()
     processor, wall = time.process_time(), time.perf_counter()
     run()
@@ -149,18 +115,7 @@ def measured(run: Callable[[], Any]) -> Time:
 
 @contextmanager
 def limited_threads(count: int = 1) -> Iterator[None]:
-    """torch, and every library that threadpoolctl knows (NumPy's, scikit-learn's), on few threads.
-
-    Args:
-        count: how many.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.bench.race import limited_threads
-        >>> with limited_threads(1):
-        ...     torch.get_num_threads()
-        1
-    """
+    """torch, and every library that threadpoolctl knows (NumPy's, scikit-learn's), on few threads."""
     import torch
     from threadpoolctl import threadpool_limits
 

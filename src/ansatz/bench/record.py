@@ -1,26 +1,26 @@
 """What one needs to repeat a measurement: machine, versions, commit, date."""
 
+import functools
+import itertools
 import json
 import os
 import platform
 import subprocess
 import time
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from ansatz.bench.finding import Options
+from ansatz.errors import DataError
 
 Row = dict[str, Any]
 PACKAGES = ("torch", "numpy", "scikit-learn", "skorch", "lightning", "keras", "typer")
 
 
 def circumstances() -> dict[str, Any]:
-    """Commit, machine, load, date and the versions of all who took part.
-
-    Example:
-        >>> from ansatz.bench.record import circumstances
-        >>> sorted(circumstances())
-        ['commit', 'date', 'load', 'machine', 'python', 'versions']
-    """
+    """Commit, machine, load, date and the versions of all who took part."""
     return {
         "commit": commit(),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -35,17 +35,6 @@ def among_earlier(path: Path, results: list[Row], now: Row) -> list[Row]:
     """New results of some cases in the place of their old ones; the other cases stay.
 
     Each says at which commit and when it was measured.
-
-    Args:
-        path: of the record; it need not be there.
-        results: of the cases that were measured.
-        now: their circumstances.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.bench.record import among_earlier
-        >>> among_earlier(Path("none.json"), [{"name": "lenet5"}], {"commit": "a1", "date": "now"})
-        [{'name': 'lenet5', 'commit': 'a1', 'date': 'now'}]
     """
 
     def dated(row: Row, of: Row) -> Row:
@@ -59,13 +48,7 @@ def among_earlier(path: Path, results: list[Row], now: Row) -> list[Row]:
 
 
 def commit() -> str | None:
-    """The commit of the source tree that runs; None where there is none.
-
-    Example:
-        >>> from ansatz.bench.record import commit
-        >>> commit() is None or len(commit()) >= 7
-        True
-    """
+    """The commit of the source tree that runs; None where there is none."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(
@@ -81,3 +64,105 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+Row = dict[str, Any]
+
+
+class Ledger:
+    """Lines of JSON, appended as parts are finished; a part that is there is not done again.
+
+    A line that was cut short by a kill is dropped. Each line names the commit that was measured.
+
+    Args:
+        path: the file; None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.rows = path, [] if path is None else _read_lines(path)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._rewrite()
+
+    def part(self, key: Row, compute: Callable[[], Row]) -> Row:
+        """The row of ``key``: the one that is there, or a new one."""
+        for row in self.rows:
+            if _is(row, key):
+                return row
+        made = {**key, **compute(), "commit": commit()}
+        self.rows.append(made)
+        if self.path is not None:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(made) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        return made
+
+    def forget(self, keys: Iterable[Row]) -> None:
+        """Drops the rows of these keys and keeps the others."""
+        gone = list(keys)
+        self.rows = [row for row in self.rows if not any(_is(row, key) for key in gone)]
+        if self.path is not None:
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        assert self.path is not None
+        text = "".join(json.dumps(row) + "\n" for row in self.rows)
+        self.path.write_text(text, encoding="utf-8")
+
+
+def _is(row: Row, key: Row) -> bool:
+    return all(row.get(name) == value for name, value in key.items())
+
+
+def _read_lines(path: Path) -> list[Row]:
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    rows: list[Row] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(json.loads(line))
+        except ValueError:
+            if number < len(lines):
+                raise DataError(
+                    f"{path}, line {number}: not JSON. Delete the line: its part is done again."
+                ) from None
+    return rows
+
+
+def repeated(
+    suite: str,
+    names: Iterable[str],
+    fit: Callable[[str, int], Row],
+    options: Options,
+    *,
+    times: int,
+    by: str = "seed",
+    **also: Any,
+) -> Iterator[tuple[str, list[Row]]]:
+    """Each set's name with its rows; what the suite's ledger holds is not done again.
+
+    Args:
+        suite: its name, and that of its ledger.
+        names: of the data sets.
+        fit: the row of a set's name and a number.
+        options: which numbers, where rows are kept, whether finished ones are done again.
+        times: how many numbers there are without ``options.splits``.
+        by: what a number is: ``"seed"`` or ``"split"``.
+        also: what else tells rows from each other.
+    """
+    path = None if options.folder is None else options.folder / f"{suite}.jsonl"
+    ledger, sets, numbers = Ledger(path), list(names), options.splits or range(times)
+
+    def key(name: str, number: int) -> Row:
+        return {"set": name, by: number, **also}
+
+    if options.fresh:
+        ledger.forget(itertools.starmap(key, itertools.product(sets, numbers)))
+    for name in sets:
+        rows = []
+        for number in numbers:
+            options.tell(f"{name}, {by} {number}")
+            rows.append(ledger.part(key(name, number), functools.partial(fit, name, number)))
+        yield name, rows

@@ -1,12 +1,18 @@
 """How fast a fit is beside what a user would pick instead."""
 
+import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from ansatz.bench.bar import Bar
-from ansatz.bench.finding import Finding
-from ansatz.bench.options import Options
+from ansatz.bench.finding import Bar, Finding, Options
+from ansatz.bench.race import Time
 from ansatz.bench.task import Array, Task
+from ansatz.errors import ResourceError
 
 LARGE = {  # MLP 784-256-128-10, batch 128, 20,000 rows
     "skorch": Bar(at_least=2.0),
@@ -23,13 +29,7 @@ TINY = {  # 1,000 x 20, 64-64, batch 32
 
 
 def speed_large(options: Options) -> list[Finding]:
-    """A classifier 784-256-128-10 on 20,000 rows, batches of 128.
-
-    Example:
-        >>> from ansatz.bench.speed import LARGE
-        >>> str(LARGE["skorch"])
-        '>= 2'
-    """
+    """A classifier 784-256-128-10 on 20,000 rows, batches of 128."""
     from ansatz.bench.task import large
 
     task = large(options.seed)
@@ -37,13 +37,7 @@ def speed_large(options: Options) -> list[Finding]:
 
 
 def speed_tiny(options: Options) -> list[Finding]:
-    """A regression 20-64-64-1 on 1,000 rows, batches of 32.
-
-    Example:
-        >>> from ansatz.bench.speed import TINY
-        >>> str(TINY["skorch"])
-        '>= 6'
-    """
+    """A regression 20-64-64-1 on 1,000 rows, batches of 32."""
     from ansatz.bench.task import tiny
 
     task = tiny(options.seed)
@@ -56,13 +50,6 @@ def ours(task: Task) -> Callable[[Array], Array]:
     The recipe stays the default one, with what it costs: standardised columns, checked outcomes,
     clipped gradients, a schedule of the rate, averaged weights. Peers hold out no rows and drop no
     units, and so do we.
-
-    Example:
-        >>> from ansatz.bench.speed import ours
-        >>> from ansatz.bench.task import tiny
-        >>> task = tiny(epochs=5)
-        >>> task.score(ours(task)(task.x)) > 0.5
-        True
     """
     from ansatz.estimators import Classifier, Regressor
 
@@ -86,9 +73,9 @@ def ours(task: Task) -> Callable[[Array], Array]:
 def _evaluate(
     name: str, task: Task, limit: Mapping[str, Bar], options: Options, *, rounds: int
 ) -> Finding:
-    from ansatz.bench.hand_loop import matrix_products
     from ansatz.bench.peers import PEERS, installed
     from ansatz.bench.race import race
+    from ansatz.bench.task import matrix_products
 
     missing = [peer for peer in PEERS if not installed(peer)]
     runs: dict[str, Callable[[], Any]] = {"ours": lambda: ours(task)}
@@ -101,3 +88,113 @@ def _evaluate(
     scores = {who: round(task.score(p(task.x)), 4) for who, p in found.results.items() if p}
     facts = {"rows": task.source, "steps": task.steps, "training score": scores}
     return Finding.of(name, found, dict(limit), missing=missing, facts=facts)
+
+
+def memory(options: Options) -> list[Finding]:
+    """A 2 GB CSV through the command: the peak of resident memory, at most 1 GB.
+
+    The script ``benchmarks/memory.py`` of the source tree generates the file and measures.
+    """
+    path = script()
+    limit = {"ours": Bar(at_most=1.0)}
+    if not path.exists():
+        return [Finding("memory", "GiB", missing=[f"{path.name} of the source tree"])]
+    options.tell("generating 2 GB of CSV and fitting it; this takes minutes")
+    command = [sys.executable, str(path), "--no-record"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    text = done.stdout[done.stdout.find("{") :]
+    if not text:
+        raise ResourceError(f"{path.name} failed: {done.stderr.strip()[-300:] or done.stdout}")
+    result = json.loads(text)
+    return [Finding("memory", "GiB", result["peak_rss_bytes"] / 2**30, limit=limit, facts=result)]
+
+
+def script() -> Path:
+    """Where the script is, when the package runs from its source tree."""
+    return Path(__file__).parents[3] / "benchmarks" / "memory.py"
+
+
+# The least that a command made with typer can be, with a help page of the same kind.
+EMPTY = """
+import typer
+app = typer.Typer(rich_markup_mode="rich")
+
+@app.command()
+def hello(name: str = "you") -> None:
+    '''Say hello.'''
+
+app()
+"""
+OURS = "from ansatz.cli.main import main; main()"
+
+
+def start(options: Options) -> list[Finding]:
+    """``ansatz --help`` beside the help of an empty typer application, each a new process."""
+    from ansatz.bench.race import race
+
+    runs: dict[str, Callable[[], Any]] = {
+        "ours": partial(_help, OURS),
+        "empty typer application": partial(_help, EMPTY),
+    }
+    rounds = options.rounds or 15
+    found = race(runs, rounds=rounds, seed=options.seed, measure=measured_child, tell=options.tell)
+    limit = {"empty typer application": Bar(at_most=1.4)}
+    return [Finding.of("start", found, limit)]
+
+
+def measured_child(run: Callable[[], Any]) -> Time:
+    """The time of the processes that ``run`` starts and waits for.
+
+    Where the system does not count it, processor time is the time on the clock.
+    """
+    used, began = _child_seconds(), time.perf_counter()
+    run()
+    wall = time.perf_counter() - began
+    after = _child_seconds()
+    return Time(wall if used is None or after is None else after - used, wall)
+
+
+def _child_seconds() -> float | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _help(code: str) -> None:
+    subprocess.run([sys.executable, "-c", code, "--help"], check=True, stdout=subprocess.DEVNULL)
+
+
+MEMBERS = 10
+
+
+def ensemble(options: Options) -> list[Finding]:
+    """An ensemble of ten beside ten single fits in turn, whole fits with everything they do.
+
+    Both sides take the default recipe and stop by patience on held-out rows.
+    """
+    from ansatz.bench.race import race
+    from ansatz.bench.task import tiny
+    from ansatz.estimators import Regressor
+
+    task = tiny(options.seed)
+    steps: dict[str, list[int]] = {}
+
+    def together() -> None:
+        model = Regressor("normal", inference="ensemble", n_jobs=1, device="cpu")
+        steps["together"] = [model.fit(task.x, task.y).history_.steps]
+
+    def in_turn() -> None:
+        members = [
+            Regressor("normal", n_jobs=1, device="cpu", random_state=seed).fit(task.x, task.y)
+            for seed in range(MEMBERS)
+        ]
+        steps["in turn"] = [member.history_.steps for member in members]
+
+    runs = {"together": together, "in turn": in_turn}
+    found = race(runs, rounds=options.rounds or 3, seed=options.seed, tell=options.tell)
+    facts = {"steps": steps, "members": MEMBERS}
+    limit = {"in turn": Bar(at_most=0.4)}
+    return [Finding.of("ensemble", found, limit, us="together", facts=facts)]

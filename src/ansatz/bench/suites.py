@@ -4,30 +4,17 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import NamedTuple
 
-from ansatz.bench.finding import Finding
-from ansatz.bench.options import Options
+from ansatz.bench.finding import Finding, Options
 from ansatz.errors import UsageError
 
 
 class Suite(NamedTuple):
-    """A group of cases that run together.
+    """A group of cases that run together."""
 
-    Args:
-        module: where it is, imported when it runs.
-        function: ``Options -> list of Finding``.
-        summary: one line.
-        is_quick: whether it runs when no suite is named.
-
-    Example:
-        >>> from ansatz.bench.suites import SUITES
-        >>> SUITES["start"].is_quick
-        True
-    """
-
-    module: str
-    function: str
-    summary: str
-    is_quick: bool = True
+    module: str  # where it is, imported when it runs
+    function: str  # ``Options -> list of Finding``
+    summary: str  # one line
+    is_quick: bool = True  # whether it runs when no suite is named
 
     def run(self, options: Options) -> list[Finding]:
         """What it finds."""
@@ -44,14 +31,14 @@ SUITES = {
     "speed-tiny": Suite(
         "ansatz.bench.speed", "speed_tiny", "20-64-64-1, 1,000 rows, batches of 32"
     ),
-    "start": Suite("ansatz.bench.start", "start", "ansatz --help beside an empty application"),
-    "ensemble": Suite("ansatz.bench.ensemble", "ensemble", "ten members together and in turn"),
-    "memory": Suite("ansatz.bench.memory", "memory", "a 2 GB CSV in 1 GB of memory", False),
+    "start": Suite("ansatz.bench.speed", "start", "ansatz --help beside an empty application"),
+    "ensemble": Suite("ansatz.bench.speed", "ensemble", "ten members together and in turn"),
+    "memory": Suite("ansatz.bench.speed", "memory", "a 2 GB CSV in 1 GB of memory", False),
     "quality-uci": Suite(
-        "ansatz.bench.uci", "quality_uci", "five UCI tables, 20 published splits", False
+        "ansatz.bench.tables", "quality_uci", "five UCI tables, 20 published splits", False
     ),
     "quality-survival": Suite(
-        "ansatz.bench.survival", "quality_survival", "METABRIC and GBSG, five seeds", False
+        "ansatz.bench.tables", "quality_survival", "METABRIC and GBSG, five seeds", False
     ),
     "quality-tables": Suite(
         "ansatz.bench.tables", "quality_tables", "larger tables beside boosted trees", False
@@ -66,7 +53,7 @@ SUITES = {
         False,
     ),
     "quality-segmentation": Suite(
-        "ansatz.bench.segmentation_quality",
+        "ansatz.bench.image_quality",
         "quality_segmentation",
         "membranes of ISBI 2012, three seeds",
         False,
@@ -75,13 +62,7 @@ SUITES = {
 
 
 def choose(names: Iterable[str]) -> list[str]:
-    """The suites asked for; without a name, those that take minutes and need no data.
-
-    Example:
-        >>> from ansatz.bench.suites import choose
-        >>> choose([])
-        ['speed-large', 'speed-tiny', 'start', 'ensemble']
-    """
+    """The suites asked for; without a name, those that take minutes and need no data."""
     chosen = list(names)
     for name in chosen:
         if name not in SUITES and name != "all":
@@ -92,14 +73,7 @@ def choose(names: Iterable[str]) -> list[str]:
 
 
 def run(names: Iterable[str], options: Options) -> Iterator[tuple[str, list[Finding]]]:
-    """Runs suites one after the other, and gives what each found.
-
-    Example:
-        >>> from ansatz.bench import Options
-        >>> from ansatz.bench.suites import run
-        >>> list(run([], Options()))
-        []
-    """
+    """Runs suites one after the other, and gives what each found."""
     for name in names:
         options.tell(name)
         yield name, SUITES[name].run(options)

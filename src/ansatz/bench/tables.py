@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ansatz.bench.bar import Bar
-from ansatz.bench.finding import Finding
-from ansatz.bench.options import Options
+from ansatz.bench.finding import Bar, Finding, Options
 from ansatz.bench.race import Spread
-from ansatz.bench.repeats import repeated
+from ansatz.bench.record import repeated
 
 if TYPE_CHECKING:
     from ansatz.data import Dataset
+
 
 TABLES = ("abalone", "bike-sharing", "diamonds", "adult")
 SPLITS = 3
@@ -26,11 +25,6 @@ def quality_tables(options: Options) -> list[Finding]:
     A fifth of the rows tests: drawn by the split's number, the latest ones where rows have a time,
     the published ones where they are published. Numbers are given the normal distribution, an
     estimator's default, as the trees are given squared error.
-
-    Example:
-        >>> from ansatz.bench.tables import TABLES
-        >>> "adult" in TABLES
-        True
     """
 
     def fit(name: str, split: int) -> dict[str, Any]:
@@ -49,14 +43,7 @@ def quality_tables(options: Options) -> list[Finding]:
 
 
 def rows_of(data: "Dataset", split: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows (train, test) of a split.
-
-    Example:
-        >>> from ansatz.bench.tables import rows_of
-        >>> from ansatz.data import load
-        >>> [len(part) for part in rows_of(load("iris"), 0)]
-        [120, 30]
-    """
+    """Numbers of the rows (train, test) of a split."""
     if data.splits:
         return data.split(0)
     count = len(data.frame)
@@ -146,3 +133,138 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         limit={"ours": Bar(at_most=mean("linear nll"))},
     )
     return [error, nll]
+
+
+NLL = {"boston": 2.30, "concrete": 2.92, "energy": 0.52, "kin8nm": -1.35, "wine": 0.93}
+DEEP_ENSEMBLES = {"boston": 2.41, "concrete": 3.06, "energy": 1.38, "kin8nm": -1.20, "wine": 0.94}
+UCI_SPLITS = 20
+
+
+def quality_uci(options: Options) -> list[Finding]:
+    """Mean test negative log-likelihood in original units, coverage of 90 % intervals, RMSE.
+
+    One recipe for all sets and splits; the test rows of a split choose nothing.
+    """
+
+    def fit(name: str, split: int) -> dict[str, Any]:
+        return _fit_uci(name, split, options)
+
+    done = repeated(
+        "quality-uci", NLL, fit, options, times=UCI_SPLITS, by="split", inference=options.inference
+    )
+    return [finding for name, rows in done for finding in _uci_findings(name, rows)]
+
+
+def _fit_uci(name: str, split: int, options: Options) -> dict[str, Any]:
+    from ansatz.data import load
+    from ansatz.estimators import Regressor
+
+    data = load(name)
+    train, test = data.split(split)
+    y = data.frame[data.target].to_numpy(float)
+    x = data.frame.drop(columns=[data.target])
+    began = time.perf_counter()
+    model = Regressor(likelihood="normal", inference=options.inference, random_state=options.seed)
+    model.fit(x.iloc[train], y[train])
+    seconds = time.perf_counter() - began
+    lower, upper = model.interval(x.iloc[test], level=0.9).T
+    metrics = model.evaluate(x.iloc[test], y[test])
+    covered = float(((lower <= y[test]) & (y[test] <= upper)).mean())
+    kept = {key: metrics[key] for key in ("nll", "rmse", "crps")}
+    return {**kept, "coverage": covered, "rows": len(train), "seconds": seconds}
+
+
+def _uci_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
+    def mean(key: str) -> float:
+        return statistics.fmean(row[key] for row in rows)
+
+    error = statistics.stdev(r["nll"] for r in rows) / len(rows) ** 0.5 if len(rows) > 1 else None
+    facts = {
+        "splits": len(rows),
+        "standard error": error,
+        "rmse": mean("rmse"),
+        "seconds": statistics.median(row["seconds"] for row in rows),
+        "commits": sorted({row["commit"] or "" for row in rows}),
+    }
+    nll = Finding(
+        f"{name}: test nll",
+        "nats, mean over splits",
+        mean("nll"),
+        {"deep ensembles, published": DEEP_ENSEMBLES[name]},
+        limit={"ours": Bar(at_most=NLL[name])},
+        facts=facts,
+    )
+    coverage = Finding(
+        f"{name}: 90 % intervals",
+        "share of test outcomes inside",
+        mean("coverage"),
+        limit={"ours": Bar(0.87, 0.95)},
+    )
+    if name != "concrete":
+        return [nll, coverage]
+    seconds = Finding(
+        f"{name}: a fit of {rows[0]['rows']} rows",
+        "seconds, median over splits",
+        facts["seconds"],
+        limit={"ours": Bar(at_most=10.0)},
+    )
+    return [nll, coverage, seconds]
+
+
+HARRELL = {"metabric": 0.640, "gbsg": 0.670}
+SEEDS = 5
+
+
+def quality_survival(options: Options) -> list[Finding]:
+    """Harrell's C, Uno's C and the integrated Brier score, mean of five seeds."""
+
+    def fit(name: str, seed: int) -> dict[str, Any]:
+        return _fit_survival(name, seed, options.inference)
+
+    done = repeated(
+        "quality-survival", HARRELL, fit, options, times=SEEDS, inference=options.inference
+    )
+    return [_survival_finding(name, HARRELL[name], rows) for name, rows in done]
+
+
+def _fit_survival(name: str, seed: int, inference: str) -> dict[str, Any]:
+    from ansatz.data import load
+    from ansatz.estimators import SurvivalRegressor
+
+    data = load(name)
+    train, test = data.split()
+    outcome = data.frame[["time", "event"]]
+    x = data.frame.drop(columns=["time", "event"])
+    began = time.perf_counter()
+    model = SurvivalRegressor("cox", inference=inference, random_state=seed)
+    model.fit(x.iloc[train], outcome.iloc[train])
+    seconds = time.perf_counter() - began
+    cox = SurvivalRegressor("cox", network="linear").fit(x.iloc[train], outcome.iloc[train])
+    evaluated = {
+        who: each.evaluate(x.iloc[test], outcome.iloc[test])
+        for who, each in {"network": model, "cox": cox}.items()
+    }
+    return {**evaluated, "seconds": seconds}
+
+
+def _survival_finding(name: str, least: float, rows: list[dict[str, Any]]) -> Finding:
+    def mean(who: str, key: str) -> float:
+        return statistics.fmean(row[who][key] for row in rows)
+
+    differences = [row["network"]["c_index"] - row["cox"]["c_index"] for row in rows]
+    spread = statistics.stdev(differences) if len(differences) > 1 else None
+    return Finding(
+        f"{name}: Harrell's C",
+        "probability, mean over seeds",
+        mean("network", "c_index"),
+        {"cox": mean("cox", "c_index")},
+        limit={"ours": Bar(at_least=least)},
+        facts={
+            "seeds": len(rows),
+            "uno_c": {who: mean(who, "uno_c") for who in ("network", "cox")},
+            "integrated_brier": {who: mean(who, "integrated_brier") for who in ("network", "cox")},
+            "difference to cox": {"mean": statistics.fmean(differences), "sd": spread},
+            "seconds": statistics.median(row["seconds"] for row in rows),
+            "commits": sorted({row["commit"] or "" for row in rows}),
+        },
+    )

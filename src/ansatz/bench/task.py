@@ -1,42 +1,29 @@
 """A table and the network that everyone trains on it."""
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
+from torch import nn
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Task:
-    """Rows, a multilayer perceptron of given widths, and how long to train it.
+    """Rows, a multilayer perceptron of given widths, and how long to train it."""
 
-    Args:
-        x: ``(N, D)`` float32, standardised.
-        y: ``(N,)`` class codes, or float32 numbers.
-        classes: how many; 0 for numbers.
-        widths: hidden units per layer, all ReLU.
-        batch: rows per step.
-        epochs: passes over the rows.
-        rate: the learning rate of AdamW.
-        source: where the rows come from.
-
-    Example:
-        >>> from ansatz.bench.task import tiny
-        >>> task = tiny()
-        >>> task.x.shape, task.widths, task.outputs
-        ((1000, 20), (64, 64), 1)
-    """
-
-    x: Array
-    y: Array
-    classes: int
-    widths: tuple[int, ...]
-    batch: int
-    epochs: int
-    rate: float
-    source: str = "generated"
+    x: Array  # ``(N, D)`` float32, standardised
+    y: Array  # ``(N,)`` class codes, or float32 numbers
+    classes: int  # how many; 0 for numbers
+    widths: tuple[int, ...]  # hidden units per layer, all ReLU
+    batch: int  # rows per step
+    epochs: int  # passes over the rows
+    rate: float  # the learning rate of AdamW
+    source: str = "generated"  # where the rows come from
 
     @property
     def outputs(self) -> int:
@@ -61,13 +48,7 @@ class Task:
 
 
 def large(seed: int = 0, rows: int = 20_000, epochs: int = 10) -> Task:
-    """784-256-128-10 on digits: MNIST's first rows where it is at hand, else generated ones.
-
-    Example:
-        >>> from ansatz.bench.task import large
-        >>> large(rows=100).sizes
-        (784, 256, 128, 10)
-    """
+    """784-256-128-10 on digits: MNIST's first rows where it is at hand, else generated ones."""
     found = _mnist(rows)
     x, y = found or _generated_digits(seed, rows)
     source = "mnist" if found else "generated"
@@ -75,13 +56,7 @@ def large(seed: int = 0, rows: int = 20_000, epochs: int = 10) -> Task:
 
 
 def tiny(seed: int = 0, epochs: int = 50) -> Task:
-    """20-64-64-1 on 1,000 rows with two columns that matter.
-
-    Example:
-        >>> from ansatz.bench.task import tiny
-        >>> tiny(epochs=2).steps
-        64
-    """
+    """20-64-64-1 on 1,000 rows with two columns that matter."""
     random = np.random.default_rng(seed)
     x = random.standard_normal((1_000, 20), dtype=np.float32)
     noise = 0.1 * random.standard_normal(1_000, dtype=np.float32)
@@ -113,3 +88,65 @@ def _generated_digits(seed: int, rows: int) -> tuple[Array, Array]:
     scores = x @ random.standard_normal((784, 10), dtype=np.float32)
     y = (scores + 9 * random.standard_normal(scores.shape)).argmax(1)
     return x, y
+
+
+Predict = Callable[[Array], Array]
+
+
+def network(task: Task) -> nn.Sequential:
+    """The network as torch's own modules."""
+    torch.manual_seed(0)
+    layers: list[nn.Module] = []
+    for given, made in zip(task.sizes, task.sizes[1:], strict=False):
+        layers += [nn.Linear(given, made), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def hand_loop(task: Task) -> Predict:
+    """Tensors in memory, one permutation per epoch, fused AdamW, autograd, nothing else.
+
+    Rows are gathered batch by batch: 128 x 784 numbers stay in the cache until they are used,
+    which the whole table in a new order does not.
+    """
+    module, x, y = network(task), torch.from_numpy(task.x), torch.from_numpy(task.y)
+    loss_of = nn.functional.cross_entropy if task.classes else nn.functional.mse_loss
+    y = y if task.classes else y.unsqueeze(1)
+    rule = torch.optim.AdamW(module.parameters(), lr=task.rate, fused=True)
+    for _ in range(task.epochs):
+        for rows in torch.randperm(len(x)).split(task.batch):
+            loss = loss_of(module(x[rows]), y[rows])
+            rule.zero_grad()
+            loss.backward()
+            rule.step()
+    return predictor(module, task)
+
+
+def predictor(module: nn.Module, task: Task) -> Predict:
+    """What a trained module predicts: the likeliest class, or the number."""
+
+    def predict(x: Array) -> Array:
+        with torch.no_grad():
+            output = module.eval()(torch.from_numpy(x))
+        chosen: Array = (output.argmax(1) if task.classes else output.squeeze(1)).numpy()
+        return chosen
+
+    return predict
+
+
+def matrix_products(task: Task) -> None:
+    """The products of every forward and backward pass, into memory kept ready: the machine's limit."""
+    random, sizes, rows = np.random.default_rng(0), task.sizes, task.batch
+    made = [random.standard_normal((rows, size), dtype=np.float32) for size in sizes]
+    weights = [
+        random.standard_normal((above, below), dtype=np.float32)
+        for below, above in itertools.pairwise(sizes)
+    ]
+    slots = [np.empty_like(weight) for weight in weights]
+    delta = [np.ones_like(each) for each in made]
+    for _ in range(task.steps):
+        for i, weight in enumerate(weights):
+            made[i].dot(weight.T, made[i + 1])
+        for i in range(len(weights) - 1, -1, -1):
+            delta[i + 1].T.dot(made[i], slots[i])
+            if i:
+                delta[i + 1].dot(weights[i], delta[i])

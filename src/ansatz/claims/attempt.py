@@ -1,5 +1,8 @@
-"""One run of one claim: what it finds, or what it breaks on."""
+"""One run of one claim, here or in a worker process."""
 
+import json
+import os
+import sys
 import time
 import traceback
 from collections.abc import Mapping
@@ -10,22 +13,17 @@ from ansatz.claims.claim import Scale
 from ansatz.claims.outcome import Outcome
 from ansatz.claims.picture import render
 from ansatz.claims.registry import get, run
-from ansatz.training.device import using_threads
+from ansatz.training.machine import using_threads
 
 
 class Settings(NamedTuple):
-    """How claims are run.
+    """Options of a run.
 
     Args:
         scale: ``"quick"`` or ``"full"``.
         seed: of everything random.
         parameters: values other than those of the scale.
-        form: of the figure, as :func:`ansatz.claims.render` has it; None draws none.
-
-    Example:
-        >>> from ansatz.claims.attempt import Settings
-        >>> Settings(seed=3).scale
-        'quick'
+        form: of the figure, ``"png"``, ``"svg"`` or ``"pdf"``; None draws none.
     """
 
     scale: Scale = "quick"
@@ -35,13 +33,7 @@ class Settings(NamedTuple):
 
 
 def attempt(name: str, settings: Settings) -> Outcome:
-    """Runs a claim on one thread; an error is an outcome too.
-
-    Example:
-        >>> from ansatz.claims.attempt import Settings, attempt
-        >>> attempt("xor", Settings()).verdict
-        'holds'
-    """
+    """Runs a claim on one thread; an error becomes an outcome too."""
     start = time.perf_counter()
     try:
         get(name)  # imports what it needs, which is not its own time
@@ -57,3 +49,20 @@ def attempt(name: str, settings: Settings) -> Outcome:
         trace = "".join(traceback.format_exception(error))
         return Outcome(name, time.perf_counter() - start, None, words, trace=trace)
     return Outcome(name, seconds, replace(finding, data={}), figure=drawn)
+
+
+def serve() -> None:
+    """Runs the claims whose names come in by standard input, until it closes.
+
+    The first line has the settings; every line is JSON, and so is every answer.
+    """
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # a claim's own prints are not answers
+    settings = Settings(**json.loads(sys.stdin.readline()))
+    for line in sys.stdin:
+        outcome = attempt(json.loads(line), settings)
+        try:
+            answers.write(json.dumps(outcome.to_message()) + "\n")
+            answers.flush()
+        except BrokenPipeError:  # nobody listens any more
+            os._exit(0)

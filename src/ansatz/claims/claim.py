@@ -1,4 +1,4 @@
-"""A claim: a theorem, an identity or an experiment that runs, measures and is checked."""
+"""Claims: theorems, identities and experiments that measure themselves."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -17,42 +17,40 @@ Scale = Literal["quick", "full"]
 
 
 class Erratum(NamedTuple):
-    """A formula as the course's documents print it, and as it should be.
+    """A common slip: a formula as it is often printed, and the right one.
 
     Args:
-        id: its row, ``"E17"``.
-        documents: which documents print it: letters of A, B, C, D.
-        printed: the printed formula or sentence.
+        id: its row of the catalog, ``"E17"``.
+        printed: the formula or sentence with the slip.
         correct: the right one.
 
     Example:
         >>> from ansatz.claims import Erratum
-        >>> Erratum("E17", "B", "n / (2 log₂ n)", "n / (2 ln n)").id
+        >>> Erratum("E17", "n / (2 log₂ n)", "n / (2 ln n)").id
         'E17'
     """
 
     id: str
-    documents: str
     printed: str
     correct: str
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of the course, and the experiment that tests it.
+    """A statement, and the experiment that tests it.
 
     Args:
         id: its name on the command line; the name of its file, with hyphens.
         title: a few words.
-        statement: in words; the right one where a document has a slip, and it says so.
+        statement: in words; it names the common slips that the claim refutes.
         formula: the statement in LaTeX.
-        sources: the rows of the course it comes from: ``"M019"``, ``"E17"``.
+        sources: its rows of the catalog: ``"M019"``, ``"E17"``.
         measure: ``measure(generator, **parameters) -> Finding``; the defaults of its keyword
             parameters are those of a quick run.
-        reference: where to read on.
+        reference: the paper or textbook in which the statement stands.
         full: parameters of a full run that differ from the quick ones.
-        errata: printed formulas that this claim refutes; each belongs to a check's ``wrong``.
-        draw: ``draw(paper, finding)`` draws the figure; None where a picture would say nothing.
+        errata: common slips that this claim refutes; each belongs to a check's ``wrong``.
+        draw: ``draw(paper, finding)`` draws the figure; None for a claim without one.
 
     Example:
         >>> from ansatz import claims
@@ -73,7 +71,7 @@ class Claim:
     draw: "Callable[[Figure, Finding], None] | None" = None
 
     def __post_init__(self) -> None:
-        # What `ansatz list` and `ansatz show` read.
+        # `ansatz list` and `ansatz show` read it.
         text = (
             f"{self.title.rstrip('.')}.\n\n{self.statement}\n\n.. math:: {self.formula}\n\n"
             f"References:\n    {self.reference}\n"
@@ -81,7 +79,7 @@ class Claim:
         object.__setattr__(self, "__doc__", text)
 
     def parameters(self, scale: Scale = "quick") -> dict[str, Any]:
-        """The parameters of a run and their values."""
+        """Returns the parameters of a run and their values."""
         if scale not in ("quick", "full"):
             raise UsageError(f"the scale of a claim is quick or full, got '{scale}'.")
         known = list(inspect.signature(self.measure).parameters.values())[1:]
@@ -94,7 +92,7 @@ class Claim:
         generator: torch.Generator | None = None,
         **parameters: Any,
     ) -> Finding:
-        """Measures, and compares with the prediction.
+        """Measures, and compares the measurement with the prediction.
 
         Args:
             scale: how much work: seconds, or as much as a figure deserves.

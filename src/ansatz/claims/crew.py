@@ -1,7 +1,7 @@
-"""Processes that run claims side by side, each given one claim at a time.
+"""Worker processes that run claims in parallel, one claim at a time each.
 
-A worker is ``python -c "...worker.main()"`` with a pipe to and from it: it does not import the
-user's own program again, and Ctrl-C reaches the first process alone, which ends the others.
+A worker is ``python -c "...attempt.serve()"`` with a pipe to and from it. It does not import the
+user's own program again. Ctrl-C reaches the first process alone, which ends the others.
 """
 
 import json
@@ -17,20 +17,16 @@ from typing import Any
 from ansatz.claims.attempt import Settings
 from ansatz.claims.outcome import Outcome
 
-_PROGRAM = "from ansatz.claims.worker import main; main()"
+_PROGRAM = "from ansatz.claims.attempt import serve; serve()"
 _PATIENCE = 1.0  # seconds; on Windows, waiting for ever hides an interrupt
 
 
-def beside(wanted: Sequence[str], settings: Settings, count: int) -> Generator[Outcome, None, None]:
-    """Runs claims in ``count`` processes; outcomes come as they are ready.
+def run_in_processes(
+    wanted: Sequence[str], settings: Settings, count: int
+) -> Generator[Outcome, None, None]:
+    """Runs claims in ``count`` processes and yields each outcome as it is ready.
 
-    A process that dies makes its claim a broken one, and is replaced.
-
-    Example:
-        >>> from ansatz.claims.attempt import Settings
-        >>> from ansatz.claims.crew import beside
-        >>> list(beside([], Settings(), 1))
-        []
+    When a process dies, its claim counts as broken and a new process replaces it.
     """
     todo: queue.SimpleQueue[str] = queue.SimpleQueue()
     for name in wanted:
@@ -54,20 +50,12 @@ def _next(done: "queue.Queue[Outcome]") -> Outcome:
 
 
 class Worker(threading.Thread):
-    """A thread that keeps one process busy.
+    """A thread that gives claims to one process.
 
     Args:
-        settings: how claims are run.
+        settings: of the runs.
         todo: names of claims, taken from here.
         done: outcomes, put there.
-
-    Example:
-        >>> import queue
-        >>> from ansatz.claims.attempt import Settings
-        >>> from ansatz.claims.crew import Worker
-        >>> worker = Worker(Settings(), queue.SimpleQueue(), queue.Queue())
-        >>> worker.start()
-        >>> worker.join()  # nothing is to be done
     """
 
     def __init__(
@@ -83,7 +71,7 @@ class Worker(threading.Thread):
         self._is_stopped = False
 
     def run(self) -> None:
-        """Works until nothing is left to do."""
+        """Works until no claim is left."""
         try:
             while not self._is_stopped:
                 name = self.todo.get_nowait()
@@ -130,7 +118,7 @@ class Worker(threading.Thread):
             if self.process is not None:
                 self.process.kill()
                 self.process.wait()
-                with suppress(OSError):  # what it still held cannot be delivered
+                with suppress(OSError):  # its unsent output is lost
                     self.process.__exit__(None, None, None)  # closes the pipes
                 self.process = None
 

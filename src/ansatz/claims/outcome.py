@@ -1,25 +1,24 @@
-"""How the run of one claim ended."""
+"""Outcomes of runs, here and as messages between processes."""
 
 import base64
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ansatz.claims.check import Check, Wrong
-from ansatz.claims.finding import Finding, Table
+from ansatz.claims.finding import Check, Finding, Table, Wrong
 from ansatz.claims.registry import get
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a claim found, or what it broke on.
+    """The outcome of one run of a claim: a finding, or an error.
 
     Args:
         id: the claim.
-        seconds: how long it took.
-        finding: what it found, without what its figure needs; None if it broke.
-        error: what it broke on, in one line.
-        figure: the drawing, where one was asked for.
-        trace: where it broke.
+        seconds: how long the run took.
+        finding: without the data for its figure; None if the claim broke.
+        error: the error in one line.
+        figure: the content of the figure's file, if one was requested.
+        trace: the traceback.
 
     Example:
         >>> from ansatz.claims import Outcome
@@ -41,7 +40,7 @@ class Outcome:
 
     @property
     def verdict(self) -> str:
-        """``holds``, or what is the matter, in a few words."""
+        """``holds``, ``DOES NOT HOLD``, ``WRONG ONE PASSES`` or ``BROKEN``."""
         if self.finding is None:
             return "BROKEN"
         if not self.finding.holds:
@@ -65,7 +64,7 @@ class Outcome:
         }
 
     def to_message(self) -> dict[str, Any]:
-        """As one process tells it to another."""
+        """The outcome as JSON for another process."""
         found = self.finding
         checks = [asdict(check) for check in found.checks] if found else []
         table = found.table if found else None
@@ -81,7 +80,7 @@ class Outcome:
 
     @classmethod
     def of_message(cls, message: dict[str, Any]) -> "Outcome":
-        """What another process found."""
+        """Reads the outcome that another process found."""
         checks = [
             Check(**{**check, "wrong": Wrong(**check["wrong"]) if check["wrong"] else None})
             for check in message["checks"]
@@ -98,7 +97,7 @@ class Outcome:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of NumPy and torch as Python's own; what is no number as its text."""
+    """Converts numbers of NumPy and torch to Python's own, and other objects to text."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

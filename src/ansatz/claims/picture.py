@@ -1,6 +1,7 @@
-"""The figure of a claim: drawn for a notebook, or as the bytes of a file."""
+"""Figures of claims, for a notebook or as the bytes of a file."""
 
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ansatz.claims.finding import Finding
@@ -19,20 +20,18 @@ _LETTERS = 200  # of a title, which is ours
 
 
 def figure(name: str, finding: Finding | None = None) -> "Figure":
-    """The figure of a claim: measurements as points, the prediction as a line over them.
+    """Draws the figure of a claim: measurements as points, the prediction as a line over them.
 
     Args:
         name: as ``ansatz list claims`` spells it.
-        finding: what a run found; by default that of a quick run.
+        finding: of a run; by default that of a quick run.
 
     Example:
         >>> from ansatz import claims
         >>> claims.figure("xor").axes[0].get_xlabel()
         'first input'
     """
-    draw = get(name).draw
-    if draw is None:
-        raise UsageError(f"claim '{name}' has no figure: its numbers say it all.")
+    draw = _drawing(name)
     finding = run(name) if finding is None else finding
     with styled() as paper:
         draw(paper, finding)
@@ -41,25 +40,17 @@ def figure(name: str, finding: Finding | None = None) -> "Figure":
 
 
 def render(name: str, finding: Finding, form: str = "svg") -> bytes:
-    """The figure of a claim as the content of a file; equal drawings are equal bytes.
+    """Draws the figure of a claim as the content of a file; equal drawings are equal bytes.
 
     Args:
         name: as ``ansatz list claims`` spells it.
-        finding: what a run found.
+        finding: of a run.
         form: ``"png"`` (on white), ``"svg"`` (no ground, for light and dark pages) or ``"pdf"``.
-
-    Example:
-        >>> from ansatz import claims
-        >>> claims.render("xor", claims.run("xor"))[:4]
-        b'<svg'
     """
     if form not in FORMATS:
         raise UsageError(f"a figure is {', '.join(FORMATS)}, got '{form}'.")
     with styled() as paper:
-        draw = get(name).draw
-        if draw is None:
-            raise UsageError(f"claim '{name}' has no figure: its numbers say it all.")
-        draw(paper, finding)
+        _drawing(name)(paper, finding)
         if form == "svg":
             return _as_svg_file(to_svg(paper, limit=_LETTERS))
         written = io.BytesIO()
@@ -68,6 +59,13 @@ def render(name: str, finding: Finding, form: str = "svg") -> bytes:
         else:
             paper.savefig(written, format="pdf", metadata={"CreationDate": None})
         return written.getvalue()
+
+
+def _drawing(name: str) -> "Callable[[Figure, Finding], None]":
+    draw = get(name).draw
+    if draw is None:
+        raise UsageError(f"claim '{name}' has no figure.")
+    return draw
 
 
 def _as_svg_file(svg: str) -> bytes:

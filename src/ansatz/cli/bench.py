@@ -9,7 +9,7 @@ from ansatz.cli.output import number, print_document, print_line, print_note, pr
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
-    from ansatz.bench import Bar, Finding
+    from ansatz.bench.finding import Bar, Finding
 
 RESULTS = Path("benchmarks") / "results"
 
@@ -68,7 +68,7 @@ def bench(
     if inference not in names():
         known = " or ".join(sorted(names()))
         raise UsageError(f"--inference must be {known}, got '{inference}'.")
-    from ansatz.bench import Options
+    from ansatz.bench.finding import Options
     from ansatz.bench.suites import choose, run
 
     options = Options(

@@ -1,4 +1,4 @@
-"""Claims on a terminal: what a run of one found, what many found, misprints, coverage."""
+"""Claims on a terminal: the finding of one, a summary of many, common slips, coverage."""
 
 import textwrap
 from collections.abc import Sequence
@@ -8,7 +8,9 @@ from ansatz.cli.formula import plain_formula, plain_text
 from ansatz.cli.output import number, print_document, print_line, print_table, printable
 
 if TYPE_CHECKING:
-    from ansatz.claims import Check, Claim, Correction, Outcome, Section
+    from ansatz.claims import Check, Claim, Outcome
+    from ansatz.claims.catalog import Section
+    from ansatz.claims.errata import Correction
 
 
 _WIDTH = 88
@@ -16,9 +18,9 @@ _WIDTH = 88
 
 def claim_page(claim: "Claim") -> str:
     """What ``ansatz show`` prints of a claim."""
-    from ansatz.claims import course
+    from ansatz.claims.catalog import catalog
 
-    rows = {row.id: row for row in course()}
+    rows = {row.id: row for row in catalog()}
     sources = [f"{each:5} {rows[each].item}" for each in claim.sources if each in rows]
     parts = [
         f"{claim.id} (claim)",
@@ -26,9 +28,9 @@ def claim_page(claim: "Claim") -> str:
         wrapped(claim.statement),
         textwrap.indent(plain_formula(claim.formula), "    "),
         _titled("Measured", wrapped(plain_text(claim.measure.__doc__ or ""))),
-        *(_titled(f"Misprint {each.id}", _misprint(each)) for each in claim.errata),
+        *(_titled(f"Common slip {each.id}", _slip(each)) for each in claim.errata),
         _titled("Parameters", "\n".join(_parameters(claim))),
-        _titled("Course", "\n".join(sources)),
+        _titled("Catalog", "\n".join(sources)),
         _titled("Reference", wrapped(claim.reference)),
         _titled("Run", _commands(claim)),
     ]
@@ -53,9 +55,8 @@ def claim_document(claim: "Claim") -> dict[str, Any]:
     }
 
 
-def _misprint(erratum: Any) -> str:
-    documents = " and ".join(letter for letter in erratum.documents if letter.isalpha())
-    return f"printed in {documents}: {erratum.printed}\ncorrect: {erratum.correct}"
+def _slip(erratum: Any) -> str:
+    return f"printed: {erratum.printed}\ncorrect: {erratum.correct}"
 
 
 def _parameters(claim: "Claim") -> list[str]:
@@ -90,7 +91,7 @@ _SIGNS = {"<=": "≤", ">=": "≥", "=": "="}
 
 
 def print_finding(outcome: "Outcome", scale: str, seed: int, parameters: dict[str, Any]) -> None:
-    """One claim: its statement, each check with its tolerance, the wrong prediction, the table."""
+    """Prints one claim: statement, checks with tolerance and wrong prediction, table."""
     from ansatz.claims import get
 
     if outcome.finding is None:
@@ -142,7 +143,7 @@ def _print_numbers(table: Any) -> None:
 
 
 def print_summary(outcomes: "Sequence[Outcome]", seconds: float, *, slowest: bool = False) -> None:
-    """Many claims, a line each, and how many hold."""
+    """Prints a line per claim, and how many hold."""
     shown = sorted(outcomes, key=lambda each: -each.seconds) if slowest else outcomes
     head = ["claim", "measured", "", "predicted", "tolerance", "verdict", "seconds"]
     print_table(head, [_line(outcome) for outcome in shown], numbers=[1, 3, 4, 6], limit=None)
@@ -169,7 +170,7 @@ def _line(outcome: "Outcome") -> list[str]:
 
 
 def print_errata(corrections: "Sequence[Correction]", as_json: bool) -> None:
-    """The misprints, each with the number that tells it from the right formula."""
+    """Prints the common slips, each with the check that refutes it."""
     if as_json:
         print_document([each.to_dict() for each in corrections])
         return
@@ -180,7 +181,7 @@ def print_errata(corrections: "Sequence[Correction]", as_json: bool) -> None:
             print_line()
     refuted = {each.row.id for each in corrections if each.refuted}
     rows = {each.row.id for each in corrections}
-    print_line(f"{len(refuted)} of {len(rows)} misprints are refuted.")
+    print_line(f"{len(refuted)} of {len(rows)} common slips are refuted.")
     if missing:
         print_line("Without a claim yet:")
     for row in missing:
@@ -189,8 +190,7 @@ def print_errata(corrections: "Sequence[Correction]", as_json: bool) -> None:
 
 def _print_correction(each: "Correction") -> None:
     assert each.erratum is not None
-    documents = ", ".join(each.documents)
-    print_line(f"{each.row.id}  {each.row.item} (document {documents}; claim {each.claim})")
+    print_line(f"{each.row.id}  {each.row.item} (claim {each.claim})")
     width = max(len(each.erratum.printed), len(each.erratum.correct))
     check = each.check
     if check is None:
@@ -210,7 +210,7 @@ def _print_correction(each: "Correction") -> None:
 
 
 def print_coverage(sections: "Sequence[Section]", as_json: bool) -> None:
-    """Which statements of the course have a claim, and which have none yet."""
+    """Prints which statements of the catalog have a claim, and which have none."""
     if as_json:
         print_document([section.to_dict() for section in sections])
         return

@@ -65,7 +65,7 @@ def fit(
         ansatz fit flowers/ --network resnet18 --pretrained resnet18.pth --freeze backbone
         ansatz fit cells/ --masks labels/ --likelihood dice
         ansatz fit train-volume.tif --masks train-labels.tif
-        ansatz fit scene/ --masks labels/ --pieces 5
+        ansatz fit scene/ --masks labels/ --tiles 5
         ansatz fit beats.csv --x grid --target rhythm
     """
     content = merged({} if config is None else read_config(config), {"data": data, **given})

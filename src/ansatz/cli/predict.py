@@ -95,9 +95,9 @@ def predict(
         str,
         typer.Option(
             help="Bounds of the predicted distribution, or conformal bounds of held-out rows.",
-            metavar="likelihood|conformal",
+            metavar="predictive|conformal",
         ),
-    ] = "likelihood",
+    ] = "predictive",
     times: Annotated[
         str | None,
         typer.Option(help="Survival models: add the chance to get past each time.", metavar="T,T"),
@@ -129,8 +129,8 @@ def predict(
     """
     if interval is not None and not 0 < interval < 1:
         raise UsageError(f"--interval must be in (0, 1), got {interval}. For 90 percent: 0.9.")
-    if method not in ("likelihood", "conformal"):
-        raise UsageError(f"--method must be likelihood or conformal, got {method}.")
+    if method not in ("predictive", "conformal"):
+        raise UsageError(f"--method must be predictive or conformal, got {method}.")
     options: dict[str, Any] = {} if times is None else {"times": _numbers(times)}
     output = Output(out, overwrite, raw, as_json)
     output.check()
@@ -140,7 +140,7 @@ def predict(
     outcome = estimator.model_.outcome
     if times is not None and "times" not in outcome.frame_options:
         raise UsageError("--times is for survival models; this one has no survival curve.")
-    if method != "likelihood":
+    if method != "predictive":
         from ansatz.fitting.intervals import require_scores
 
         require_scores(estimator.model_)

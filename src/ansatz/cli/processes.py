@@ -18,7 +18,7 @@ from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
     from ansatz.cli.options import FitConfig
-    from ansatz.training.launch import Ending
+    from ansatz.training.processes.launch import Ending
 
 _CHILD = "ANSATZ_LAUNCHED"  # set for the processes that --processes starts
 LAUNCHED = ("RANK", _CHILD)  # set for one of several processes
@@ -34,7 +34,7 @@ def one_of_several() -> Iterator[None]:
     """
     launched = os.environ.get(_CHILD)
     if launched:
-        from ansatz.training.launch import follow_parent
+        from ansatz.training.processes.launch import follow_parent
 
         follow_parent()
         del os.environ[_CHILD]
@@ -56,7 +56,7 @@ def fit_in_processes(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
             "--processes starts processes itself; under torchrun leave it out and use torchrun's "
             "--nproc-per-node."
         )
-    from ansatz.training.launch import launch
+    from ansatz.training.processes.launch import launch
 
     request = chosen.request.but(out=str(folder))
     with tempfile.TemporaryDirectory(prefix="ansatz-") as place:

@@ -25,7 +25,7 @@ def verify(
     chosen: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Names, areas, patterns like 'hopfield-*', rows of the course; all by default.",
+            help="Names, areas, patterns like 'hopfield-*', rows of the catalog; all by default.",
             metavar="CLAIM",
             autocompletion=complete_claim,
         ),
@@ -55,14 +55,15 @@ def verify(
     ] = None,
     slowest: Annotated[bool, typer.Option("--slowest", help="The slowest claims first.")] = False,
     errata: Annotated[
-        bool, typer.Option("--errata", help="The course's misprints: printed, correct, measured.")
+        bool,
+        typer.Option("--errata", help="Common slips: as printed, corrected, measured."),
     ] = False,
     coverage: Annotated[
-        bool, typer.Option("--coverage", help="The course's statements that have no claim yet.")
+        bool, typer.Option("--coverage", help="Statements of the catalog without a claim.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Measure the theorems, identities and experiments of the course, and what they predict.
+    """Measure theorems, identities and experiments, and compare them with their predictions.
 
     Each claim is compared with its prediction, within a tolerance that is derived, and with a
     wrong prediction that must fail. Exit status 1 when a claim does not hold.
@@ -79,11 +80,14 @@ def verify(
     parameters = read_settings(set_ or [])
 
     from ansatz import claims
+    from ansatz.claims import catalog
+    from ansatz.claims import errata as slips
+    from ansatz.claims.registry import select
 
     if coverage:
-        print_coverage(claims.coverage(), as_json)
+        print_coverage(catalog.coverage(), as_json)
         return
-    names = claims.select(chosen or [])
+    names = select(chosen or [])
     if errata:
         names = [name for name in names if claims.get(name).errata]
     files = _files(names, figure, figures, overwrite=overwrite)
@@ -96,13 +100,13 @@ def verify(
             parameters=parameters,
             figures=next((path.suffix[1:].lower() for path in files.values()), None),
             workers=workers or _processors(),
-            notify=progress.notify,
+            on_outcome=progress.advance,
         ) if names else []  # fmt: skip
     seconds = time.perf_counter() - start
     for outcome in outcomes:
         _save(outcome, files, overwrite=overwrite)
     if errata:
-        found = claims.errata(outcomes)
+        found = slips.errata(outcomes)
         print_errata([each for each in found if not chosen or each.claim in names], as_json)
     elif as_json:
         print_document([outcome.to_dict() for outcome in outcomes])
@@ -143,7 +147,7 @@ def _refuse_what_contradicts(
 def _files(
     names: list[str], figure: Path | None, figures: Path | None, *, overwrite: bool
 ) -> dict[str, Path]:
-    """Where each figure goes; what stands in the way is said before any work."""
+    """Finds the file of each figure, and rejects those that exist before any work."""
     from ansatz import claims
 
     if figure is not None:
@@ -152,7 +156,7 @@ def _files(
                 f"--figure draws one claim, {len(names)} are chosen. For all: --figures DIR"
             )
         if claims.get(names[0]).draw is None:
-            raise UsageError(f"claim '{names[0]}' has no figure: its numbers say it all.")
+            raise UsageError(f"claim '{names[0]}' has no figure.")
         return {names[0]: figure}
     if figures is None:
         return {}
@@ -216,7 +220,7 @@ class _Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def notify(self, outcome: "Outcome") -> None:
-        """One more is done."""
+    def advance(self, outcome: "Outcome") -> None:
+        """Counts one more claim."""
         if self._bar is not None:
             self._bar.update(self._task, advance=1, id=outcome.id)

@@ -34,13 +34,7 @@ _WORD = re.compile(
 
 
 class Token(NamedTuple):
-    """A word of a formula: an operator, a parenthesis, a constant or a name.
-
-    Example:
-        >>> from ansatz.connectionism.boolean_formula import Token
-        >>> Token("name", "rain", 0).text
-        'rain'
-    """
+    """A word of a formula: an operator, a parenthesis, a constant or a name."""
 
     kind: str
     text: str

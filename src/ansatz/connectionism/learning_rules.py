@@ -20,13 +20,6 @@ def hebb(weight: Tensor, patterns: Tensor) -> Tensor:
         weight: ``(D, D)``, symmetric.
         patterns: ``(N, D)``, signs.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.connectionism.learning_rules import hebb
-        >>> hebb(torch.zeros(2, 2), torch.tensor([[1.0, -1.0], [1.0, -1.0]]))
-        tensor([[ 0., -1.],
-                [-1.,  0.]])
-
     References:
         Hopfield (1982), Neural networks and physical systems with emergent collective
         computational abilities. https://doi.org/10.1073/pnas.79.8.2554
@@ -55,14 +48,6 @@ def pseudo_inverse(weight: Tensor, diagonal: Tensor, patterns: Tensor) -> tuple[
     Returns:
         the new weight and diagonal.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.connectionism.learning_rules import pseudo_inverse
-        >>> patterns = torch.tensor([[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, -1.0]])
-        >>> weight, diagonal = pseudo_inverse(torch.zeros(4, 4), torch.zeros(4), patterns)
-        >>> torch.allclose((weight + diagonal.diag()) @ patterns.T, patterns.T)
-        True
-
     References:
         Personnaz, Guyon and Dreyfus (1985), Information storage and retrieval in spin-glass like
         neural networks. https://doi.org/10.1051/jphyslet:01985004608035900
@@ -89,13 +74,6 @@ def storkey(weight: Tensor, patterns: Tensor) -> Tensor:
     Args:
         weight: ``(D, D)``, symmetric with a diagonal of zeros.
         patterns: ``(N, D)``, signs.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.connectionism.learning_rules import hebb, storkey
-        >>> first, nothing = torch.tensor([[1.0, -1.0, 1.0]]), torch.zeros(3, 3)
-        >>> torch.equal(storkey(nothing, first), hebb(nothing, first))  # nothing to take off yet
-        True
 
     References:
         Storkey (1997), Increasing the capacity of a Hopfield network without sacrificing

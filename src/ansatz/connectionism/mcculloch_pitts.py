@@ -157,13 +157,7 @@ class McCullochPittsNetwork(nn.Module):
 
 
 def every_input(count: int) -> Tensor:
-    """All rows of ``count`` bits, the last changing fastest.
-
-    Example:
-        >>> from ansatz.connectionism.mcculloch_pitts import every_input
-        >>> every_input(2).int().tolist()
-        [[0, 0], [0, 1], [1, 0], [1, 1]]
-    """
+    """All rows of ``count`` bits, the last changing fastest."""
     if count > WIDEST_TABLE:
         raise ValueError(
             f"a truth table of {count} inputs has 2^{count} rows; at most {WIDEST_TABLE} inputs. "
@@ -174,14 +168,7 @@ def every_input(count: int) -> Tensor:
 
 
 def as_bits(x: Tensor, count: int, name: str) -> Tensor:
-    """``x`` as bool, if it is rows of ``count`` zeros and ones.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.connectionism.mcculloch_pitts import as_bits
-        >>> as_bits(torch.tensor([0.0, 1.0]), 2, "a unit")
-        tensor([False,  True])
-    """
+    """``x`` as bool, if it is rows of ``count`` zeros and ones."""
     if x.ndim == 0 or x.shape[-1] != count:
         raise ValueError(f"{name} needs x of shape (..., {count}), got {tuple(x.shape)}.")
     if x.dtype == torch.bool:

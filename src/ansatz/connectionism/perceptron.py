@@ -26,12 +26,6 @@ class Run(NamedTuple):
         epochs: passes over the rows.
         wrong: mistakes of the last pass.
         history: the weight after each update, ``(mistakes, D or D + 1)``, if asked for.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.connectionism.perceptron import run
-        >>> run(np.array([[1.0], [-2.0]]), np.array([1.0, -1.0])).mistakes
-        1
     """
 
     weight: NDArray[np.float64]
@@ -63,12 +57,6 @@ def run(
         pocket: if it gives up, return the weight that was best at the end of a pass, not the last.
         random: shuffles the rows anew for each pass; default: their own order.
         keep_history: also return the weight after every update.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.connectionism.perceptron import run
-        >>> run(np.array([[1.0], [-2.0]]), np.array([1.0, -1.0])).weight
-        array([1.])
     """
     weight, mistakes, wrong, epochs = np.zeros(X.shape[1]), 0, 1, 0
     history: list[NDArray[np.float64]] = []

@@ -17,14 +17,6 @@ class Block(NamedTuple):
         weight: from all neurons, ``(K, D)``.
         within: from those before in the block, ``(K, K)``, strictly lower triangular.
         threshold: ``(K, 1)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.connectionism.sweep import in_blocks
-        >>> [block] = in_blocks(torch.ones(2, 2), torch.zeros(2), torch.tensor([1, 0]))
-        >>> block.within
-        tensor([[0., 0.],
-                [1., 0.]])
     """
 
     neurons: Tensor
@@ -40,12 +32,6 @@ def in_blocks(weight: Tensor, threshold: Tensor, order: Tensor) -> list[Block]:
         weight: ``(D, D)``.
         threshold: ``(D,)``.
         order: a permutation of the neurons.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.connectionism.sweep import in_blocks
-        >>> len(in_blocks(torch.zeros(300, 300), torch.zeros(300), torch.arange(300)))
-        3
     """
     found = []
     for neurons in order.split(BLOCK):
@@ -76,16 +62,6 @@ def sweep(active: Tensor, blocks: list[Block]) -> Tensor:
 
     Returns:
         ``(B,)`` bool, whether anything changed.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.connectionism.sweep import in_blocks, sweep
-        >>> weight, threshold = torch.tensor([[0.0, 1.0], [1.0, 0.0]]), torch.full((2,), 0.5)
-        >>> states = torch.tensor([[0.0], [1.0]])
-        >>> sweep(states, in_blocks(weight, threshold, torch.tensor([0, 1])))
-        tensor([True])
-        >>> states.flatten()
-        tensor([1., 1.])
     """
     changed = torch.zeros_like(active[0])
     all_changed = False

@@ -10,16 +10,7 @@ if TYPE_CHECKING:
 
 
 def read_parquet(path: Path, limit_bytes: int) -> "tuple[pd.DataFrame, list[str]]":
-    """The rows of a Parquet file, refused if its own metadata say it unpacks beyond the limit.
-
-    Example:
-        >>> import pandas as pd, pathlib, tempfile
-        >>> from ansatz.data.arrow import read_parquet
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.parquet"
-        >>> pd.DataFrame({"a": [1, 2]}).to_parquet(path)
-        >>> read_parquet(path, 2**30)[0]["a"].tolist()
-        [1, 2]
-    """
+    """The rows of a Parquet file, refused if its own metadata say it unpacks beyond the limit."""
     arrow = _import("parquet", "Parquet files")
     try:
         with arrow.parquet.ParquetFile(path) as file:
@@ -34,16 +25,7 @@ def read_parquet(path: Path, limit_bytes: int) -> "tuple[pd.DataFrame, list[str]
 
 
 def read_arrow(path: Path) -> "tuple[pd.DataFrame, list[str]]":
-    """The rows of an Arrow IPC file (Feather) or stream.
-
-    Example:
-        >>> import pandas as pd, pathlib, tempfile
-        >>> from ansatz.data.arrow import read_arrow
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.feather"
-        >>> pd.DataFrame({"a": [1, 2]}).to_feather(path)
-        >>> read_arrow(path)[0]["a"].tolist()
-        [1, 2]
-    """
+    """The rows of an Arrow IPC file (Feather) or stream."""
     arrow = _import("ipc", "Arrow files")
     try:
         with arrow.memory_map(str(path)) as file:

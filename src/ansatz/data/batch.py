@@ -14,13 +14,6 @@ class Cuttable(Protocol):
 
     It may be a NamedTuple of tensors; any other class also has a method ``map_tensors(function)``,
     which gives it back with ``function`` applied to each of its tensors.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.ragged import Ragged
-        >>> texts: Cuttable = Ragged(torch.arange(5), torch.tensor([0, 2, 5]))
-        >>> texts.count_rows()
-        2
     """
 
     def count_rows(self) -> int:
@@ -89,14 +82,6 @@ def take_rows(batch: Tree, rows: slice | Tensor) -> Tree:
     Raises:
         ValueError: a field has more or fewer rows than the batch.
         TypeError: a field is nothing that can be cut.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.data.batch import take_rows
-        >>> batch = Batch.of(torch.zeros(4, 1), torch.arange(4.0))
-        >>> take_rows(batch, torch.tensor([3, 1])).target
-        tensor([3., 1.])
     """
     count = count_rows(batch)
     if isinstance(rows, slice):
@@ -124,14 +109,7 @@ def _cut(tree: Any, rows: slice | Tensor, count: int, name: str) -> Any:
 
 
 def count_rows(tree: Any) -> int:
-    """Counts the rows of a batch, or of what may be one of its fields.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.batch import count_rows
-        >>> count_rows((torch.zeros(3, 2), torch.zeros(3)))
-        3
-    """
+    """Counts the rows of a batch, or of what may be one of its fields."""
     if isinstance(tree, Tensor):
         return len(tree)
     if isinstance(tree, Batch):
@@ -147,14 +125,7 @@ def count_rows(tree: Any) -> int:
 
 
 def named_parts(tree: tuple[Any, ...], name: str = "") -> Iterator[tuple[str, Any]]:
-    """Names the parts of a tuple as errors do: ``target``, ``target.time``, ``inputs[0]``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.batch import Batch, named_parts
-        >>> [name for name, _ in named_parts(Batch.of(torch.zeros(1), torch.zeros(1)))][:2]
-        ['inputs', 'target']
-    """
+    """Names the parts of a tuple as errors do: ``target``, ``target.time``, ``inputs[0]``."""
     fields = getattr(tree, "_fields", None)
     for place, part in enumerate(tree):
         own = f"[{place}]" if fields is None else f".{fields[place]}" if name else fields[place]
@@ -162,13 +133,7 @@ def named_parts(tree: tuple[Any, ...], name: str = "") -> Iterator[tuple[str, An
 
 
 def first_tensor(tree: Any) -> Tensor:
-    """The first tensor of a nested tuple.
-
-    Example:
-        >>> import torch
-        >>> first_tensor((torch.zeros(3), torch.ones(2))).shape
-        torch.Size([3])
-    """
+    """The first tensor of a nested tuple."""
     if isinstance(tree, Tensor):
         return tree
     return first_tensor(tree[0]) if isinstance(tree, tuple) else all_tensors(tree)[0]
@@ -178,11 +143,6 @@ def map_tensors(function: Any, tree: Any) -> Any:
     """Applies ``function`` to each tensor of a nested tuple, keeping NamedTuples what they are.
 
     A class of its own applies it in its method ``map_tensors``.
-
-    Example:
-        >>> import torch
-        >>> map_tensors(len, (torch.zeros(3), None))
-        (3, None)
     """
     if isinstance(tree, Tensor):
         return function(tree)
@@ -193,24 +153,12 @@ def map_tensors(function: Any, tree: Any) -> Any:
 
 
 def to_device(tree: Any, device: torch.device | str) -> Any:
-    """A batch, or any nested tuple of tensors, on ``device``.
-
-    Example:
-        >>> import torch
-        >>> to_device((torch.zeros(2),), "meta")[0].device.type
-        'meta'
-    """
+    """A batch, or any nested tuple of tensors, on ``device``."""
     return map_tensors(lambda tensor: tensor.to(device, non_blocking=True), tree)
 
 
 def all_tensors(tree: object) -> list[Tensor]:
-    """The tensors of a nested structure, in order.
-
-    Example:
-        >>> import torch
-        >>> len(all_tensors((torch.zeros(1), (torch.zeros(2), None))))
-        2
-    """
+    """The tensors of a nested structure, in order."""
     found: list[Tensor] = []
     map_tensors(found.append, tree)
     return found

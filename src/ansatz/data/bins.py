@@ -1,13 +1,13 @@
-"""A number by the pieces of its range: what lets a network bend sharply along one column."""
+"""A number by the bins of its range: what lets a network bend sharply along one column."""
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-_LEAST = 0.1  # of a piece's spread: one that few rows reach is not blown up further
+_LEAST = 0.1  # of a bin's spread: one that few rows reach is not blown up further
 
 
 class Bins(BaseModel):
-    r"""The position of a number within each piece of its range.
+    r"""The position of a number within each bin of its range.
 
     .. math:: e_t(x) = \mathrm{clamp}\Big(\frac{x - b_{t-1}}{b_t - b_{t-1}}, 0, 1\Big), \qquad
         z_t = \frac{e_t - c_t}{\max(s_t, 0.1)}, \qquad t = 1..T
@@ -22,15 +22,6 @@ class Bins(BaseModel):
         center: c, the weighted means of e.
         scale: the larger of 0.1 and s, their weighted standard deviations.
 
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.bins import Bins
-        >>> bins = Bins.fit(np.array([0.0, 0.0, 1.0, 3.0]), np.ones(4), count=2)
-        >>> bins.edges
-        [0.0, 1.0, 3.0]
-        >>> bins.positions(np.array([2.0]))
-        array([[1. , 0.5]])
-
     References:
         Gorishniy, Rubachev & Babenko (2022), On embeddings for numerical features in tabular deep
         learning, eq. 1. https://arxiv.org/abs/2203.05556
@@ -44,7 +35,7 @@ class Bins(BaseModel):
 
     @classmethod
     def fit(cls, column: np.ndarray, weight: np.ndarray, count: int) -> "Bins | None":
-        """Learns at most ``count`` pieces from a column ``(N,)``; None if it has but two values."""
+        """Learns at most ``count`` bins from a column ``(N,)``; None if it has but two values."""
         known = ~np.isnan(column)
         values = np.unique(column[known].astype(float))
         if len(values) < 3:

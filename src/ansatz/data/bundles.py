@@ -24,11 +24,6 @@ class Bundle(NamedTuple):
         size: of those contents, in bytes; no download is longer.
         address: the web folder that holds them; empty if none is known to hold these bytes.
         packed: whether they lie there gzipped, with ``.gz`` at the end of their names.
-
-    Example:
-        >>> from ansatz.data.bundles import BUNDLES
-        >>> BUNDLES["abalone"].files
-        ('abalone.data',)
     """
 
     folder: str

@@ -30,13 +30,6 @@ class Categorical(BaseModel):
             stands for rare levels where there were too many.
         coding: as above.
         text: whether the cells were text, so that a file must be read in the same way.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.categorical import Categorical
-        >>> sex = Categorical(name="sex", levels=["F", "M"], coding="indicator")
-        >>> sex.features, sex.encode(sex.codes(pd.Series(["M", "X"]))).tolist()
-        (['sex[F]', 'sex[M]'], [[0.0, 1.0], [0.0, 0.0]])
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -18,13 +18,7 @@ _COMMA_NUMBER = re.compile(r"\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?,\d+(?:[eE][+-]
 
 
 class BadCell(Exception):
-    """A cell that is no number in a column of numbers.
-
-    Example:
-        >>> from ansatz.data.cells import BadCell
-        >>> BadCell(3, "n/a").row
-        3
-    """
+    """A cell that is no number in a column of numbers."""
 
     def __init__(self, row: int, value: str, comma: bool = False) -> None:
         super().__init__(row, value)
@@ -32,14 +26,7 @@ class BadCell(Exception):
 
 
 class Settled(NamedTuple):
-    """A column after its cells were read, and what should be said about it.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.cells import Settled
-        >>> Settled(pd.Series([1.0]), "").note
-        ''
-    """
+    """A column after its cells were read, and what should be said about it."""
 
     column: "pd.Series"
     note: str
@@ -55,14 +42,6 @@ def settle(column: "pd.Series", decimal: str = ".") -> Settled:
     Args:
         column: strings, missing where the cell was empty.
         decimal: the decimal mark, ``"."`` or ``","``.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.cells import settle
-        >>> settle(pd.Series(["1", "NA", "2.5"])).column.tolist()
-        [1.0, nan, 2.5]
-        >>> settle(pd.Series(["DE", "NA", "FR"])).column.tolist()
-        ['DE', 'NA', 'FR']
     """
     import pandas as pd
 
@@ -93,13 +72,7 @@ def settle(column: "pd.Series", decimal: str = ".") -> Settled:
 
 
 def parse_number(text: str, decimal: str = ".") -> float:
-    """The number that a cell spells, nan if it spells none.
-
-    Example:
-        >>> from ansatz.data.cells import parse_number
-        >>> parse_number(" 1e3"), parse_number("12 kg")
-        (1000.0, nan)
-    """
+    """The number that a cell spells, nan if it spells none."""
     if decimal != ".":
         text = text.replace(decimal, ".")
     return float(text) if _NUMBER.fullmatch(text) else np.nan

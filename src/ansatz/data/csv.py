@@ -33,11 +33,6 @@ class Dialect:
         encoding: of the file; None looks at its bytes.
         decimal: the decimal mark.
         allow_empty: whether a header without rows is a table of no rows or an error.
-
-    Example:
-        >>> from ansatz.data.csv import Dialect
-        >>> Dialect(delimiter=";", decimal=",").header
-        True
     """
 
     delimiter: str | None = None
@@ -62,13 +57,7 @@ class Dialect:
 
 
 class Parsed(NamedTuple):
-    r"""A table that was read: its rows, what was assumed, and the line of its first row.
-
-    Example:
-        >>> from ansatz.data.csv import Dialect, parse_csv
-        >>> parse_csv(b"a,b\n1,2\n", "t.csv", Dialect()).first_line
-        2
-    """
+    r"""A table that was read: its rows, what was assumed, and the line of its first row."""
 
     frame: "pd.DataFrame"
     notes: list[str]
@@ -93,13 +82,8 @@ def parse_csv(
         origin: the file's name, for errors.
         dialect: how it is written.
         path: where the same bytes lie on disk, if they do; reading from there is faster.
-        lines_before: of a file of which ``raw`` is a later piece; errors count on from there.
+        lines_before: of a file of which ``raw`` is a later chunk; errors count on from there.
         rows_before: likewise.
-
-    Example:
-        >>> from ansatz.data.csv import Dialect, parse_csv
-        >>> parse_csv(b"sex;age\nM;3\nF;4\n", "t.csv", Dialect()).frame["age"].tolist()
-        [3, 4]
     """
     text, notes = to_utf8(raw, origin, dialect.encoding)
     if dialect.comment:

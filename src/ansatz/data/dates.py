@@ -21,24 +21,12 @@ def looks_like_dates(levels: list[str]) -> bool:
     """Whether all spellings are ISO dates (2024-02-29) or date-times, with seconds and zone or not.
 
     Other spellings (2/3/2024) are ambiguous and never guessed.
-
-    Example:
-        >>> from ansatz.data.dates import looks_like_dates
-        >>> looks_like_dates(["2024-02-29", "2024-03-01 12:30"]), looks_like_dates(["2/3/2024"])
-        (True, False)
     """
     return bool(levels) and all(_ISO.fullmatch(level.strip()) for level in levels)
 
 
 def as_dates(column: "pd.Series") -> "pd.Series":
-    """The column as UTC times without a zone, NaT where missing.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.dates import as_dates
-        >>> as_dates(pd.Series(["2024-02-29", None])).dt.day.tolist()
-        [29.0, nan]
-    """
+    """The column as UTC times without a zone, NaT where missing."""
     import pandas as pd
 
     try:
@@ -63,12 +51,6 @@ def date_parts(column: "pd.Series") -> np.ndarray:
 
     with the position p in the year (P = 365.25 days), the week (P = 7) and the day (P = 1): the
     last hour of a day is then as near to the first as it is in life.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.dates import date_parts
-        >>> date_parts(pd.Series(["1970-01-02 12:00"]))[0, 0].item()
-        1.5
     """
     times = as_dates(column)
     known = times.notna().to_numpy()

@@ -21,14 +21,6 @@ def find_bundle(name: str, bundle: Bundle) -> list[Path]:
 
     They are looked for in ``$ANSATZ_DATA``, then in :func:`cache_folder`, and then downloaded into
     the latter. Contents whose SHA-256 sum is not the known one are an error, wherever found.
-
-    Example:
-        >>> from ansatz.data.bundles import Bundle
-        >>> from ansatz.data.download import find_bundle
-        >>> find_bundle("mine", Bundle("no-such-folder", ("a.csv",), "0" * 64, 1))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: data set 'mine' is not here and no address for it is known...
     """
     for root in _roots():
         found = [_existing(root / bundle.folder / file) for file in bundle.files]
@@ -40,13 +32,7 @@ def find_bundle(name: str, bundle: Bundle) -> list[Path]:
 
 
 def cache_folder() -> Path | None:
-    """Where downloads are kept, by the custom of the system; None for a user without a home.
-
-    Example:
-        >>> from ansatz.data.download import cache_folder
-        >>> cache_folder() is None or cache_folder().name == "ansatz"
-        True
-    """
+    """Where downloads are kept, by the custom of the system; None for a user without a home."""
     given = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     if given and Path(given).is_absolute():
         return Path(given) / "ansatz"

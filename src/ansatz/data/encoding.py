@@ -23,11 +23,6 @@ def to_utf8(raw: bytes, origin: str, encoding: str | None = None) -> tuple[bytes
         raw: the file's bytes.
         origin: the file's name, for errors.
         encoding: any codec that Python knows.
-
-    Example:
-        >>> from ansatz.data.encoding import to_utf8
-        >>> to_utf8("a\r\n1".encode("utf-16"), "a.csv")
-        (b'a\n1', ['a.csv is encoded in utf-16-le.'])
     """
     notes: list[str] = []
     if encoding is not None:

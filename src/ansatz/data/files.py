@@ -18,15 +18,7 @@ _CHUNK = 2**20
 
 
 def checked_path(path: str | PathLike[str]) -> Path:
-    """The path, if it is a regular file that can be read; otherwise an error that says what it is.
-
-    Example:
-        >>> from ansatz.data.files import checked_path
-        >>> checked_path("https://example.org/houses.csv")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: https://example.org/houses.csv is an address...
-    """
+    """The path, if it is a regular file that can be read; otherwise an error that says what it is."""
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", str(path)):
         raise DataError(f"{path} is an address; ansatz reads local files. Download it first.")
     if "\0" in str(path):
@@ -51,14 +43,6 @@ def read_bytes(path: Path, limit_bytes: int = LIMIT_BYTES) -> bytes:
 
     Unpacking stops with an error as soon as more than ``limit_bytes`` come out, or more than 200
     times the packed size: a file of 48 kB can otherwise fill the memory.
-
-    Example:
-        >>> import gzip, pathlib, tempfile
-        >>> from ansatz.data.files import read_bytes
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv.gz"
-        >>> _ = path.write_bytes(gzip.compress(b"a,b"))
-        >>> read_bytes(path)
-        b'a,b'
     """
     try:
         with path.open("rb") as file:

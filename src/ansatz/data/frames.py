@@ -59,14 +59,7 @@ def is_frame(data: Any) -> bool:
 
 
 def is_array(data: Any) -> bool:
-    """Whether the data are a numeric or boolean matrix without names.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.frames import is_array
-        >>> is_array(np.eye(2)), is_array({"a": [1]})
-        (True, False)
-    """
+    """Whether the data are a numeric or boolean matrix without names."""
     return isinstance(data, np.ndarray) and data.dtype.kind in "fiub" and data.ndim == 2
 
 

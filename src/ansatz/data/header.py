@@ -15,13 +15,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class Header(NamedTuple):
-    """The names of the columns and where the rows begin.
-
-    Example:
-        >>> from ansatz.data.header import Header
-        >>> Header(["a", "b"], start=4, first_line=2, notes=[]).names
-        ['a', 'b']
-    """
+    """The names of the columns and where the rows begin."""
 
     names: list[str]
     start: int
@@ -34,11 +28,6 @@ def sniff_delimiter(text: bytes) -> str:
 
     Whitespace is considered only where none of the others occurs in most rows; a file without
     any has one column.
-
-    Example:
-        >>> from ansatz.data.header import sniff_delimiter
-        >>> sniff_delimiter(b"a;b\n1,5;2\n"), sniff_delimiter(b"1.0   2\n3.0 4\n")
-        (';', 'whitespace')
     """
     sample = text[:_SAMPLE_BYTES]
     if len(text) > _SAMPLE_BYTES and b"\n" in sample:
@@ -76,11 +65,6 @@ def read_header(
         delimiter: one character, or ``"whitespace"``.
         header: whether that record holds names; otherwise columns are called x1, x2, ...
         names: names to use instead.
-
-    Example:
-        >>> from ansatz.data.header import read_header
-        >>> read_header(b"\na,\n1,2\n", "t.csv", ",", header=True, names=None)[:3]
-        (['a', 'column_2'], 4, 3)
     """
     cells, begin, end, line, next_line = _first_record(text, origin, delimiter)
     if len(cells) > MAX_COLUMNS:
@@ -111,8 +95,8 @@ def _first_record(text: bytes, origin: str, delimiter: str) -> tuple[list[str], 
         nonlocal offset
         while offset < len(text):
             end = text.find(b"\n", offset) + 1 or len(text)
-            piece, offset = text[offset:end].decode(), end
-            yield " ".join(piece.split()) if delimiter == "whitespace" else piece
+            chunk, offset = text[offset:end].decode(), end
+            yield " ".join(chunk.split()) if delimiter == "whitespace" else chunk
 
     mark = " " if delimiter == "whitespace" else delimiter
     try:

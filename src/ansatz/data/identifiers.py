@@ -30,12 +30,6 @@ def reason_to_be_id(column: "pd.Series", levels: tuple[str, ...] = ()) -> str:
     Args:
         column: numbers or text.
         levels: the distinct cells, if it is text.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.identifiers import reason_to_be_id
-        >>> reason_to_be_id(pd.Series(range(30), name="no"))
-        'counts the rows'
     """
     import pandas as pd
 

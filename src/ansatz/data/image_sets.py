@@ -116,7 +116,7 @@ def _isbi2012() -> Dataset:
 def _mni152() -> Dataset:
     """MNI152: one volume of an average head at 1 mm, 197 x 233 x 189, each voxel's tissue told.
 
-    Classes: other, grey matter, white matter. One volume: enough to try segmentation of pieces of
+    Classes: other, grey matter, white matter. One volume: enough to try segmentation of crops of
     it, not to compare methods.
 
     References:

@@ -47,11 +47,6 @@ def cell_keys(part: Any, seed: int = 0, place: int = 0) -> np.ndarray:
         part: a table or an array.
         seed: other seeds give unrelated keys.
         place: of the part in its row.
-
-    Example:
-        >>> from ansatz.data.keys import cell_keys
-        >>> len(cell_keys([[1.0], [2.0]]))
-        2
     """
     if is_frame(part):
         return _frame_keys(as_frame(part), seed, place)
@@ -60,12 +55,6 @@ def cell_keys(part: Any, seed: int = 0, place: int = 0) -> np.ndarray:
 
 def mix(values: np.ndarray) -> np.ndarray:
     """Scatters 64-bit numbers: a bijection after which every bit depends on every bit.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.keys import mix
-        >>> mix(np.array([1, 2], dtype=np.uint64)).dtype
-        dtype('uint64')
 
     References:
         Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators (SplitMix64).
@@ -77,13 +66,7 @@ def mix(values: np.ndarray) -> np.ndarray:
 
 
 def text_keys(texts: list[str]) -> np.ndarray:
-    """A 64-bit hash of each text, the same in every process.
-
-    Example:
-        >>> from ansatz.data.keys import text_keys
-        >>> len(set(text_keys(["a", "b", "a"]).tolist()))
-        2
-    """
+    """A 64-bit hash of each text, the same in every process."""
     return np.array([derive(0, "level", text) for text in texts], dtype=np.uint64)
 
 

@@ -17,12 +17,6 @@ def level_name(value: Any) -> str:
     """The one spelling of a value: 1, 1.0 and "1" are the same level.
 
     A column of integers becomes floating as soon as one cell is missing; its levels must not.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.levels import level_name
-        >>> level_name(np.float64(2.0)), level_name(True), level_name("x")
-        ('2', 'True', 'x')
     """
     if isinstance(value, str):
         return value
@@ -36,14 +30,7 @@ def level_name(value: Any) -> str:
 
 
 def spelled(column: "pd.Series") -> tuple[np.ndarray, list[str]]:
-    """Codes ``(N,)``, -1 where missing, and the level that each code stands for.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.levels import spelled
-        >>> spelled(pd.Series(["b", None, "a", "b"]))
-        (array([ 0, -1,  1,  0]), ['b', 'a'])
-    """
+    """Codes ``(N,)``, -1 where missing, and the level that each code stands for."""
     import pandas as pd
 
     try:
@@ -62,13 +49,7 @@ def spelled(column: "pd.Series") -> tuple[np.ndarray, list[str]]:
 
 
 def sort_levels(levels: list[str]) -> list[str]:
-    """Numbers by value, then the rest by spelling.
-
-    Example:
-        >>> from ansatz.data.levels import sort_levels
-        >>> sort_levels(["10", "b", "9", "a"])
-        ['9', '10', 'a', 'b']
-    """
+    """Numbers by value, then the rest by spelling."""
 
     def place(level: str) -> tuple[bool, float, str]:
         try:

@@ -22,15 +22,6 @@ class MemberSource:
         members: for each member the numbers of its rows.
         batch_size: rows per member and step; 0 takes all rows at once.
         seed: the order of member s in epoch e is a function of (seed, s, e).
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.data.member_source import MemberSource
-        >>> rows = Batch.of(torch.randn(5, 2), torch.arange(5.0))
-        >>> source = MemberSource(rows, [torch.arange(4), torch.arange(1, 5)], batch_size=2)
-        >>> len(source), next(source.batches(epoch=0)).inputs[0].shape
-        (2, torch.Size([2, 2, 2]))
     """
 
     def __init__(

@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 
 
 class Slot(NamedTuple):
-    """One number per row: a numeric column, the place in an order, or a part of a date.
-
-    Example:
-        >>> from ansatz.data.numbers import Slot
-        >>> Slot("day", "trend").feature
-        'day[trend]'
-    """
+    """One number per row: a numeric column, the place in an order, or a part of a date."""
 
     column: str
     part: str = ""
@@ -33,14 +27,7 @@ class Slot(NamedTuple):
 
 
 def number_columns(columns: list[Column], dates: dict[str, list[str]]) -> list[Slot]:
-    """The slots of a table, in the order of its columns; ``dates`` says which parts are used.
-
-    Example:
-        >>> from ansatz.data import Column
-        >>> from ansatz.data.numbers import number_columns
-        >>> number_columns([Column(name="age", role="numeric")], {})
-        [Slot(column='age', part='', levels=())]
-    """
+    """The slots of a table, in the order of its columns; ``dates`` says which parts are used."""
     slots: list[Slot] = []
     for column in columns:
         if column.role == "numeric":
@@ -56,13 +43,6 @@ def numbers_of(frame: "pd.DataFrame", slots: list[Slot]) -> np.ndarray:
     """The numbers of a table, ``(N, P)``, nan where missing.
 
     A level that is not in the order counts as missing.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.numbers import Slot, numbers_of
-        >>> numbers_of(pd.DataFrame({"a": ["low", "high"]}), [Slot("a", levels=("low", "high"))])
-        array([[0.],
-               [1.]])
     """
     names = [slot.column for slot in slots]
     if not any(slot.part or slot.levels for slot in slots):

@@ -20,13 +20,7 @@ _BLOCK_BYTES = 2**18  # a block of rows that stays in the cache
 
 
 class NumericState(BaseModel):
-    """What :class:`Numeric` learned, as JSON.
-
-    Example:
-        >>> from ansatz.data.numeric import NumericState
-        >>> NumericState(center=[0.0], scale=[1.0], fill=[0.0], masked=[], curves={}).masked
-        []
-    """
+    """What :class:`Numeric` learned, as JSON."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -40,7 +34,7 @@ class NumericState(BaseModel):
 
 @dataclass(frozen=True)
 class Numeric:
-    r"""The map from P columns of numbers to P + M features, and T more for their pieces.
+    r"""The map from P columns of numbers to P + M features, and T more for their bins.
 
     .. math:: z_j = \frac{x_j - c_j}{s_j}, \qquad z_j = 0 \text{ where } s_j = 0
 
@@ -54,15 +48,7 @@ class Numeric:
         fill: what stands for a missing number, ``(P,)``.
         masked: the M columns with a feature for being missing.
         curves: columns that are first mapped to normal scores.
-        bins: columns that are also given by the pieces of their range.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.numeric import Numeric
-        >>> map = Numeric.fit(np.array([[1.0], [3.0], [np.nan]]), np.ones(3), ["age"])
-        >>> map.encode(np.array([[5.0], [np.nan]]), ["age"])
-        array([[3., 0.],
-               [0., 1.]])
+        bins: columns that are also given by the bins of their range.
     """
 
     center: np.ndarray
@@ -82,17 +68,17 @@ class Numeric:
         standardize: bool = True,
         bend: tuple[int, ...] = (),
         cut: tuple[int, ...] = (),
-        pieces: int = 0,
+        num_bins: int = 0,
     ) -> "Numeric":
         """Learns from values ``(N, P)`` with weights ``(N,)``.
 
-        Columns in ``bend`` get a curve, those in ``cut`` up to ``pieces`` pieces.
+        Columns in ``bend`` get a curve, those in ``cut`` up to ``num_bins`` bins.
         """
         seen = values if weight.all() else values[weight > 0]
         weight = weight[weight > 0]
         refuse_infinite(seen, names)
         curves = {j: Curve.fit(seen[:, j], weight) for j in bend}
-        found = {j: Bins.fit(seen[:, j], weight, pieces) for j in cut if pieces}
+        found = {j: Bins.fit(seen[:, j], weight, num_bins) for j in cut if num_bins}
         bins = {j: each for j, each in found.items() if each is not None}
         seen = _bent(seen, curves)
         mean, deviation, missing = weighted_moments(seen, weight)
@@ -166,12 +152,6 @@ def weighted_moments(
     so that a row of weight 3 counts like three rows. Sums are of differences to the mean of the
     first rows: squares of the numbers themselves would lose all digits where the mean is large. A
     deviation that is rounding error of the mean is 0.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.numeric import weighted_moments
-        >>> weighted_moments(np.array([[1.0], [3.0]]), np.array([3.0, 1.0]))[0]
-        array([1.5])
     """
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation, missing = _moments(values, weight)
@@ -225,14 +205,7 @@ def _origin(values: np.ndarray, block: np.ndarray, known: np.ndarray | None) -> 
 
 
 def as_numbers(column: "pd.Series") -> np.ndarray:
-    """A column as float64, nan where missing; text that is no number is an error with its row.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.numeric import as_numbers
-        >>> as_numbers(pd.Series(["1", "NA", None]))
-        array([ 1., nan, nan])
-    """
+    """A column as float64, nan where missing; text that is no number is an error with its row."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype):
@@ -253,16 +226,7 @@ def as_numbers(column: "pd.Series") -> np.ndarray:
 
 
 def refuse_infinite(values: np.ndarray, names: list[str]) -> None:
-    """Infinite numbers are an error that counts them for each column.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.numeric import refuse_infinite
-        >>> refuse_infinite(np.array([[1.0, np.inf]]), ["a", "b"])
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: infinite values in column 'b' (1 rows, the first is row 1)...
-    """
+    """Infinite numbers are an error that counts them for each column."""
     with np.errstate(over="ignore", invalid="ignore"):
         if all(np.isfinite(values[rows].sum()) for rows in _blocks(values)):
             return  # a finite sum has finite parts

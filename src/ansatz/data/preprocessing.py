@@ -110,7 +110,7 @@ class Preprocessor:
             embed_above: levels above which a network gets codes instead of indicators.
             max_levels: levels above which a linear model lets the rare ones share one.
             quantile: True, or the numeric columns to map to normal scores (heavy tails).
-            bins: pieces into which the range of each number is cut for features of their own
+            bins: number of bins into which the range of each number is cut for features of their own
                 (:class:`~ansatz.data.bins.Bins`), beside the number itself; 0 for none.
             dtype: of the features; float32 for a network and float64 for a linear model if None.
         """
@@ -132,7 +132,7 @@ class Preprocessor:
             standardize=purpose == "network",
             bend=_bend(slots, quantile),
             cut=tuple(j for j, slot in enumerate(slots) if not slot.part),
-            pieces=bins,
+            num_bins=bins,
         )
         limit = max_levels if purpose == "linear" else embed_above
         categorical = _learn_levels(rows, columns, weight, purpose, limit)

@@ -18,12 +18,6 @@ class Curve(BaseModel):
     Args:
         values: increasing.
         levels: their scores z.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.quantiles import Curve
-        >>> Curve.fit(np.array([1.0, 2.0, 1e9]), np.ones(3)).scores(np.array([2.0])).item()
-        0.0
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

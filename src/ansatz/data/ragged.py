@@ -15,13 +15,6 @@ class Ragged(NamedTuple):
     Args:
         values: ``(N, ...)``, all rows one behind the other.
         offsets: ``(B + 1,)`` int64, from 0 to N, never falling.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.ragged import Ragged
-        >>> texts = Ragged(torch.arange(5), torch.tensor([0, 2, 2, 5]))
-        >>> texts.take_rows(torch.tensor([2, 0]))
-        Ragged(values=tensor([2, 3, 4, 0, 1]), offsets=tensor([0, 3, 5]))
     """
 
     values: Tensor

@@ -10,13 +10,7 @@ _NEWLINE, _QUOTE, _BLANK, _TAB = 10, 34, 32, 9
 
 
 class UnevenRow(NamedTuple):
-    """A row whose number of cells is not the header's.
-
-    Example:
-        >>> from ansatz.data.row_lengths import UnevenRow
-        >>> UnevenRow(line=7, cells=3).line
-        7
-    """
+    """A row whose number of cells is not the header's."""
 
     line: int
     cells: int
@@ -33,11 +27,6 @@ def first_uneven(
         first_line: the number of the line that begins there.
         width: cells that each row must have; blank lines are no rows.
         delimiter: one character, or ``"whitespace"``.
-
-    Example:
-        >>> from ansatz.data.row_lengths import first_uneven
-        >>> first_uneven(b"a,b\n1,2\n3\n", start=4, first_line=2, width=2, delimiter=",")
-        UnevenRow(line=3, cells=1)
     """
     codes = np.frombuffer(text, np.uint8)[start:]
     quoted = text.find(b'"', start) >= 0

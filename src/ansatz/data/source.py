@@ -38,11 +38,6 @@ def require_tensors(rows: tuple[Any, ...], source: str, name: str = "") -> None:
         rows: a batch, or a tuple in one.
         source: what cannot gather it.
         name: of ``rows`` in its batch.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.source import require_tensors
-        >>> require_tensors((torch.zeros(3), None), "TensorSource")
     """
     for own, part in named_parts(rows, name):
         if isinstance(part, tuple) and not hasattr(part, "take_rows"):
@@ -106,10 +101,10 @@ class TensorSource:
         """The batches of ``epoch`` from position ``start`` on."""
         order = self._order(epoch) if self.shuffle else None
         tensors = all_tensors(self.rows)
-        for parts in zip(*(self._pieces(t, order, start) for t in tensors), strict=True):
+        for parts in zip(*(self._parts(t, order, start) for t in tensors), strict=True):
             yield self._assembled(parts)
 
-    def _pieces(
+    def _parts(
         self, tensor: torch.Tensor, order: torch.Tensor | None, start: int
     ) -> Iterator[torch.Tensor]:
         """One tensor of the batches from position ``start`` on."""

@@ -35,15 +35,7 @@ def check_weight(weight: Any, rows: int) -> np.ndarray:
 
 
 def check_numbers(values: Any, rows: int, what: str) -> np.ndarray:
-    """One finite number per row as ``(N,)`` float64; ``what`` names them in errors.
-
-    Example:
-        >>> from ansatz.data.weights import check_numbers
-        >>> check_numbers([0.5, float("nan")], rows=2, what="offset")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: offset must be finite, got nan at row 2 (1 such rows).
-    """
+    """One finite number per row as ``(N,)`` float64; ``what`` names them in errors."""
     try:
         numbers = np.asarray(values, dtype=float)
     except (TypeError, ValueError):

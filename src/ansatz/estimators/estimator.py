@@ -542,7 +542,7 @@ class Estimator(BaseEstimator):
         X: Any,
         level: float = 0.9,
         *,
-        method: Method = "likelihood",
+        method: Method = "predictive",
         offset: ArrayLike | None = None,
         trials: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
@@ -551,7 +551,7 @@ class Estimator(BaseEstimator):
         Args:
             X: rows as in ``fit``.
             level: the share of outcomes that it should hold.
-            method: ``"likelihood"`` takes the quantiles of the predictive distribution;
+            method: ``"predictive"`` takes the quantiles of the predictive distribution;
                 ``"conformal"`` the bounds that held this share of rows held out (``calibration=``).
             offset: as in ``fit``.
             trials: how many tries each row's successes are counted of.

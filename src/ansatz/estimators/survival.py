@@ -15,7 +15,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     """A network, or a linear model, of the time until an event.
 
     Rows may be censored on the right, on the left or to an interval, and may have entered late;
-    rows of one subject with changing features are given as (entry, time] pieces. Censoring is
+    rows of one subject with changing features are given as (entry, time] rows. Censoring is
     taken to be independent of the time given x.
 
     Args:

@@ -44,13 +44,7 @@ def _steps(span: float) -> tuple[float, ...]:
 
 
 def power_of_ten(value: float) -> str:
-    """A positive number from 0.001 to 10,000 as it is, others as a power of ten.
-
-    Example:
-        >>> from ansatz.figures.decades import power_of_ten
-        >>> power_of_ten(0.02), power_of_ten(1e5), power_of_ten(2e-7)
-        ('0.02', '10⁵', '2·10⁻⁷')
-    """
+    """A positive number from 0.001 to 10,000 as it is, others as a power of ten."""
     if value == 0 or 1e-3 <= value <= 1e4:
         return f"{value:g}"
     digits, exponent = f"{value:e}".split("e")

@@ -36,12 +36,6 @@ def pictures(images: NDArray[Any], side: int = 96) -> Pictures:
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
         - returns: ``(N, h, w, 3)`` bytes.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.figures.montage import pictures
-        >>> pictures(np.zeros((2, 128, 64, 1), np.uint8), side=32).shape
-        (2, 32, 16, 3)
     """
     given = np.asarray(images)
     given = given[..., None] if given.ndim == 3 else given
@@ -74,14 +68,7 @@ def _shrunk(values: NDArray[np.float32], side: int) -> Pictures:
 
 
 def coarse(values: NDArray[np.float32], bits: int = 6) -> Pictures:
-    """Bytes with few tones of each colour: 64 nobody misses, and they take half the room.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.figures.montage import coarse
-        >>> coarse(np.array([0.0, 100.0, 255.0]))
-        array([  0, 101, 255], dtype=uint8)
-    """
+    """Bytes with few tones of each colour: 64 nobody misses, and they take half the room."""
     top = 2**bits - 1
     levels = (np.clip(values, 0, 255) * (top / 255)).round()
     poor: NDArray[np.uint8] = (levels * (255 / top)).round().astype(np.uint8)
@@ -101,12 +88,6 @@ def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pic
     Shapes:
         - ground: ``(N, H, W, 3)``.
         - heat: ``(N, H, W)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.figures.montage import blended
-        >>> blended(np.zeros((1, 4, 4, 3), np.uint8), np.eye(4)[None]).shape
-        (1, 4, 4, 3)
     """
     faded = 255 - 0.28 * (255 - ground.astype(np.float32).mean(-1, keepdims=True))
     values, strength = np.asarray(heat), strengths(heat)[..., None]
@@ -124,12 +105,6 @@ def strengths(heat: NDArray[Any]) -> NDArray[np.float32]:
 
     Shapes:
         - heat: ``(N, *size)``, and so the result.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.figures.montage import strengths
-        >>> strengths(np.array([[-2.0, 1.0, 2.0, 0.0]])).tolist()
-        [[1.0, 0.5, 1.0, 0.0]]
     """
     size = np.abs(np.nan_to_num(np.asarray(heat, dtype=np.float32)))
     cells = tuple(range(1, size.ndim))
@@ -140,29 +115,14 @@ def strengths(heat: NDArray[Any]) -> NDArray[np.float32]:
 
 
 class Montage(NamedTuple):
-    """Pictures in rows and columns, with room for text above each, as one image.
+    """Pictures in rows and columns, with room for text above each, as one image."""
 
-    Args:
-        image: ``(height, width, 4)`` bytes, transparent between pictures.
-        rows: of pictures.
-        columns: of pictures.
-        cell: (height, width) in cells of a picture with the room around it.
-        size: (height, width) of a picture.
-        start: cells above the first row.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.figures.montage import montage
-        >>> montage(np.zeros((5, 8, 8, 3), np.uint8), columns=3).rows
-        2
-    """
-
-    image: Pictures
-    rows: int
-    columns: int
-    cell: tuple[int, int]
-    size: tuple[int, int]
-    start: int = 0
+    image: Pictures  # ``(height, width, 4)`` bytes, transparent between pictures
+    rows: int  # of pictures
+    columns: int  # of pictures
+    cell: tuple[int, int]  # (height, width) in cells of a picture with the room around it
+    size: tuple[int, int]  # (height, width) of a picture
+    start: int = 0  # cells above the first row
 
     def corner(self, i: int) -> tuple[int, int]:
         """(left, top) of picture ``i``, in cells."""
@@ -185,12 +145,6 @@ def montage(
 
     Shapes:
         - shown: ``(N, H, W, 3)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.figures.montage import montage
-        >>> montage(np.zeros((5, 8, 8, 3), np.uint8), columns=3, text=0.5).image.shape
-        (26, 27, 4)
     """
     height, width = shown.shape[1:3]
     between, above = max(round(gap * width), 1), round(text * width)
@@ -228,12 +182,6 @@ def strip(
 
     Returns:
         The ``<svg>`` element.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.figures.montage import strip
-        >>> strip(np.zeros((2, 8, 8, 3), np.uint8), ["a", "b"], columns=2).startswith("<svg")
-        True
     """
     # Small pictures are enlarged by whole numbers, so that the room around is finer than cells.
     factor = -(-24 // max(shown.shape[2], 1))

@@ -11,11 +11,6 @@ def number(value: object, digits: int = 4) -> str:
     Args:
         value: a number, or anything else, which is taken as text.
         digits: significant digits of a fraction.
-
-    Example:
-        >>> from ansatz.figures.number import number
-        >>> number(0.123456), number(12345.6), number(7), number(None), number(-0.5)
-        ('0.1235', '12346', '7', '–', '−0.5')
     """
     if value is None:
         return "–"
@@ -41,11 +36,6 @@ def with_error(value: float | None, error: float | None) -> str:
     Args:
         value: an estimate.
         error: its standard error; None or nan leaves it out.
-
-    Example:
-        >>> from ansatz.figures.number import with_error
-        >>> with_error(2.34567, 0.0321), with_error(1.5, None)
-        ('2.346 ± 0.032', '1.5')
     """
     if value is None or error is None or not (math.isfinite(value) and math.isfinite(error)):
         return number(value)
@@ -60,13 +50,7 @@ def with_error(value: float | None, error: float | None) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share in percent.
-
-    Example:
-        >>> from ansatz.figures.number import percent
-        >>> percent(0.1234), percent(1.0), percent(None)
-        ('12.3 %', '100 %', '–')
-    """
+    """A share in percent."""
     if share is None or not math.isfinite(share):
         return "–"
     text = f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") if digits else f"{100 * share:.0f}"

@@ -29,13 +29,7 @@ _ELEMENTS = frozenset(
 
 
 class Shown(NamedTuple):
-    """A text as the page shows it, with the whole of it on demand.
-
-    Example:
-        >>> from ansatz.figures.page import Shown
-        >>> Shown("a", "").shown
-        'a'
-    """
+    """A text as the page shows it, with the whole of it on demand."""
 
     shown: str
     hint: Markup

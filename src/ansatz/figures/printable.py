@@ -14,13 +14,6 @@ def printable(text: object, limit: int | None = None) -> str:
     Args:
         text: anything; its ``str`` is taken.
         limit: characters to keep; the middle of a longer text is left out.
-
-    Example:
-        >>> from ansatz.figures.printable import printable
-        >>> printable("a\u202eb\n")
-        'a\\u202eb\\n'
-        >>> printable("abcdefghij", 7)
-        'abc…hij'
     """
     given = str(text)
     if limit is not None and len(given) > 4 * limit:  # a name of megabytes is not walked through

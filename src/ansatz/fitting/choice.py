@@ -17,8 +17,7 @@ from ansatz.fitting.proposal import candidates as candidates
 from ansatz.fitting.task import Task
 from ansatz.likelihoods.likelihood import unit_and_floor
 from ansatz.seeds import derive
-from ansatz.training.device import using_threads
-from ansatz.training.randomness import own_randomness
+from ansatz.training.machine import own_randomness, using_threads
 
 Row = np.ndarray[Any, Any]  # one number per row
 

@@ -31,7 +31,7 @@ from ansatz.fitting.split import (
 )
 from ansatz.fitting.task import Task, task_of
 from ansatz.storage.json_file import plain
-from ansatz.training.distributed import by_first, in_all_processes
+from ansatz.training.machine import by_first, in_all_processes
 
 
 @with_signature(FitOptions)

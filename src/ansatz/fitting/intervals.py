@@ -125,7 +125,7 @@ def conformal_interval(
         return distribution.icdf(tail), distribution.icdf(1 - tail)
 
 
-Method = Literal["likelihood", "conformal"]
+Method = Literal["predictive", "conformal"]
 
 
 def distribution_of(served: Predictive, trials: NDArray[np.float64] | None = None) -> Distribution:
@@ -148,14 +148,14 @@ def interval_of(
     served: Predictive,
     level: float = 0.9,
     *,
-    method: Method = "likelihood",
+    method: Method = "predictive",
     trials: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """The equal-tailed predictive interval, ``(N, 2)``, or ``(N, K, 2)`` for K targets."""
     if not 0 < level < 1:
         raise UsageError(f"level must be in (0, 1), got {level}.")
-    if method not in ("likelihood", "conformal"):
-        raise UsageError(f"method must be 'likelihood' or 'conformal', got {method!r}.")
+    if method not in ("predictive", "conformal"):
+        raise UsageError(f"method must be 'predictive' or 'conformal', got {method!r}.")
     likelihood, raw = served
     if method == "conformal":
         cut = conformal_quantile(require_scores(model), level)

@@ -9,7 +9,7 @@ import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
-from ansatz.data.augmentation.records import Parts, to_records
+from ansatz.data.augmentation.registry import Parts, to_records
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Facts
 
@@ -52,7 +52,7 @@ class Recipe(BaseModel):
         patience: evaluations without progress before stopping.
         dtype: of the training arithmetic.
         members: networks that are trained; more than one is an ensemble.
-        bins: pieces into which the range of a number is cut, for features beside the number
+        bins: number of bins into which the range of a number is cut, for features beside the number
             itself; 0 for none.
         augment: whether grids are varied at random while they are learned from; records of
             augmentations in place of the default ones.
@@ -93,15 +93,15 @@ class Recipe(BaseModel):
             stop = f"their number chosen by {self.folds} folds"
         widths = " x ".join(map(str, self.widths)) or "no hidden layer"
         shape = f"{widths} {self.activation}, dropout {self.dropout:g}"
-        pieces = f"numbers in {self.bins} pieces, " if self.bins else ""
+        extras = f"numbers in {self.bins} bins, " if self.bins else ""
         if self.augment:
             named = () if isinstance(self.augment, bool) else self.augment
             how = ", ".join(each["name"] for each in named)
-            pieces += f"varied examples ({how}), " if how else "varied examples, "
+            extras += f"varied examples ({how}), " if how else "varied examples, "
         if self.symmetry:
-            pieces += f"answers averaged over {_MOTIONS[self.symmetry]}, "
+            extras += f"answers averaged over {_MOTIONS[self.symmetry]}, "
         return (
-            f"{shape if network == 'mlp' else network}, {pieces}AdamW {self.learning_rate:g} "
+            f"{shape if network == 'mlp' else network}, {extras}AdamW {self.learning_rate:g} "
             f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "
             f"{'averaged weights, ' if self.average else ''}{stop}, {self.dtype}"
         )

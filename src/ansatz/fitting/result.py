@@ -21,7 +21,7 @@ from ansatz.fitting.saved import load_model, save_model
 from ansatz.fitting.split import Parts
 from ansatz.fitting.task import Task
 from ansatz.storage import check_target
-from ansatz.training.distributed import current_processes
+from ansatz.training.machine import current_processes
 
 _NOT_EVIDENCE = (
     "fitted",

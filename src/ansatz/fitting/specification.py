@@ -137,6 +137,10 @@ def _of_format_2(record: dict[str, Any]) -> dict[str, Any]:
     if isinstance(provenance, dict):
         provenance = {**provenance, "column_roles": provenance.get("uses", {})}
         provenance["likelihood_options"] = provenance.get("law_options", {})
+        for part in ("request", "reader"):
+            asked = provenance.get(part)
+            if isinstance(asked, dict):
+                provenance[part] = {("tiles" if k == "pieces" else k): asked[k] for k in asked}
         evidence["provenance"] = {
             k: v for k, v in provenance.items() if k not in ("uses", "law_options")
         }
@@ -157,6 +161,8 @@ def _renamed(value: Any) -> Any:
     if isinstance(name, str) and name in {*_AUGMENTATIONS, "shift", "elastic"}:
         found = {("pixels" if k == "cells" else k): v for k, v in found.items()}
         found["name"] = _AUGMENTATIONS.get(name, name)
+    if name == "pca_color" and "spread" in found:
+        found["scale"] = found.pop("spread")
     return found
 
 

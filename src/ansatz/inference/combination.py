@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods import Categorical, CrossEntropy, Likelihood
-from ansatz.likelihoods.averaged import Averaged
-from ansatz.likelihoods.merging import merge, merges
+from ansatz.likelihoods.averaged import Averaged, merge, merges
 from ansatz.seeds import generator
 
 

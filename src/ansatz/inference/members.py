@@ -14,7 +14,8 @@ from ansatz.data import Batch
 from ansatz.likelihoods import Likelihood, Normal
 from ansatz.networks import MLP
 from ansatz.training import Supervised
-from ansatz.training.scores import Array, Score, closed_form, normal_constant_score
+from ansatz.training.fast.likelihood import closed_form, normal_constant_score
+from ansatz.training.fast.network import Array, Score
 
 
 class Members(nn.Module):

@@ -127,16 +127,7 @@ def fft_convolve(
 
 
 def require_kernel(owner: str, x: Tensor, kernel: Tensor, mode: str) -> None:
-    """Refuses a kernel that cannot be laid over x, and modes that do not exist.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.layers.convolution import require_kernel
-        >>> require_kernel("convolve", torch.zeros(2), torch.zeros(3), "valid")
-        Traceback (most recent call last):
-        ...
-        ValueError: a kernel of shape (3,) does not fit into x of (2,); use mode='full' of convolve.
-    """
+    """Refuses a kernel that cannot be laid over x, and modes that do not exist."""
     if mode not in get_args(Mode):
         raise ValueError(f"mode of {owner} must be one of full, same, valid, got {mode!r}.")
     if x.ndim != kernel.ndim or x.ndim == 0 or not x.numel() or not kernel.numel():

@@ -65,13 +65,7 @@ class Dense(nn.Module):
 
 
 def drop(p: float) -> nn.Module:
-    """``torch.nn.Dropout(p)``, or the identity for p = 0, which costs nothing.
-
-    Example:
-        >>> from ansatz.layers.dense import drop
-        >>> drop(0.0), drop(0.2)
-        (Identity(), Dropout(p=0.2, inplace=False))
-    """
+    """``torch.nn.Dropout(p)``, or the identity for p = 0, which costs nothing."""
     if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 <= p < 1:
         raise UsageError(f"dropout must be a number in [0, 1), got {p!r}.")
     return nn.Dropout(p) if p else nn.Identity()

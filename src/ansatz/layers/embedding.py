@@ -89,11 +89,5 @@ def _table(rows: int, dim: int, init: str, generator: torch.Generator | None) ->
 
 
 def rule_of_thumb(cardinality: int) -> int:
-    """Numbers that a column with so many levels is embedded in.
-
-    Example:
-        >>> from ansatz.layers.embedding import rule_of_thumb
-        >>> [rule_of_thumb(n) for n in (2, 10, 100, 10_000)]
-        [2, 6, 21, 50]
-    """
+    """Numbers that a column with so many levels is embedded in."""
     return max(1, min(50, round(1.6 * cardinality**0.56)))

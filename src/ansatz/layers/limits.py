@@ -9,15 +9,7 @@ MAX_WIDTH = 2**20  # units of one layer; a square layer of that width would take
 
 
 def require_whole(name: str, value: object, *, low: int = 1, high: int = MAX_WIDTH) -> int:
-    """``value`` as an int, if it is a whole number in ``[low, high]``.
-
-    Example:
-        >>> from ansatz.layers.limits import require_whole
-        >>> require_whole("width", 2**31)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: width must be a whole number in [1, 1048576], got 2147483648.
-    """
+    """``value`` as an int, if it is a whole number in ``[low, high]``."""
     whole = hasattr(value, "__index__") and not isinstance(value, bool)
     if not whole or not low <= int(value) <= high:  # type: ignore[call-overload]
         text = f"{value!r}"[:40]
@@ -26,15 +18,7 @@ def require_whole(name: str, value: object, *, low: int = 1, high: int = MAX_WID
 
 
 def require_positive(name: str, value: object) -> float:
-    """``value`` as a float, if it is a positive and finite number.
-
-    Example:
-        >>> from ansatz.layers.limits import require_positive
-        >>> require_positive("scale of PeriodicEmbedding", float("nan"))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: scale of PeriodicEmbedding must be a positive number, got nan.
-    """
+    """``value`` as a float, if it is a positive and finite number."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 < float(value) < math.inf:  # type: ignore[arg-type]
         raise UsageError(f"{name} must be a positive number, got {value!r:.40}.")
@@ -42,15 +26,7 @@ def require_positive(name: str, value: object) -> float:
 
 
 def require_number(name: str, value: object) -> float:
-    """``value`` as a float, if it is a finite number.
-
-    Example:
-        >>> from ansatz.layers.limits import require_number
-        >>> require_number("gate_bias of highway", "x")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: gate_bias of highway must be a number, got 'x'.
-    """
+    """``value`` as a float, if it is a finite number."""
     if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
         raise UsageError(f"{name} must be a number, got {value!r:.40}.")
     return float(value)

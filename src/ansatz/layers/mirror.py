@@ -51,13 +51,7 @@ def _turn_by_turn(x: Tensor, padding: tuple[tuple[int, int], ...]) -> Tensor:
 def mirror_index(
     length: int, before: int, after: int, device: torch.device | None = None
 ) -> Tensor:
-    """Which cell of an axis stands at each place of the padded axis.
-
-    Example:
-        >>> from ansatz.layers.mirror import mirror_index
-        >>> mirror_index(3, 1, 1)
-        tensor([1, 0, 1, 2, 1])
-    """
+    """Which cell of an axis stands at each place of the padded axis."""
     place = torch.arange(-before, length + after, device=device)
     period = max(2 * (length - 1), 1)  # there and back
     place = place % period

@@ -102,13 +102,7 @@ def transposed_output_size(
 
 
 def per_axis(name: str, value: PerAxis, axes: int) -> tuple[int, ...]:
-    """A number for all axes as one per axis.
-
-    Example:
-        >>> from ansatz.layers.output_size import per_axis
-        >>> per_axis("stride", 2, axes=3)
-        (2, 2, 2)
-    """
+    """A number for all axes as one per axis."""
     values = whole_numbers(name, value)
     if isinstance(value, (int, Integral)):
         values *= axes
@@ -121,13 +115,7 @@ def per_axis(name: str, value: PerAxis, axes: int) -> tuple[int, ...]:
 
 
 def whole_numbers(name: str, value: PerAxis) -> tuple[int, ...]:
-    """A number as a tuple of one, several as a tuple, refused where they are not whole.
-
-    Example:
-        >>> from ansatz.layers.output_size import whole_numbers
-        >>> whole_numbers("kernel", [3, 5])
-        (3, 5)
-    """
+    """A number as a tuple of one, several as a tuple, refused where they are not whole."""
     # int as well, which mypy does not take for an Integral, of which numpy has its own.
     values = (value,) if isinstance(value, (int, Integral)) else value
     some = isinstance(values, Iterable) and not isinstance(values, str)

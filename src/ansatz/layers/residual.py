@@ -81,13 +81,7 @@ class Residual(nn.Module):
 def projection(
     in_features: int, out_features: int, generator: torch.Generator | None = None
 ) -> nn.Module:
-    """The identity where the sizes agree, else an orthogonal linear map to be learned.
-
-    Example:
-        >>> from ansatz.layers.residual import projection
-        >>> projection(3, 3), projection(3, 5)
-        (Identity(), Linear(in_features=3, out_features=5, bias=False))
-    """
+    """The identity where the sizes agree, else an orthogonal linear map to be learned."""
     if in_features == out_features:
         return nn.Identity()
     return affine(in_features, out_features, init="orthogonal", bias=None, generator=generator)

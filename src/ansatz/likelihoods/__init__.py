@@ -10,7 +10,7 @@ from ansatz.likelihoods.likelihood import Likelihood as Likelihood
 from ansatz.likelihoods.support import matching_likelihoods as matching_likelihoods
 
 from ansatz.likelihoods.barron import Barron as Barron
-from ansatz.likelihoods.barron_distribution import BarronDistribution as BarronDistribution
+from ansatz.likelihoods.barron import BarronDistribution as BarronDistribution
 from ansatz.likelihoods.bernoulli import Bernoulli as Bernoulli
 from ansatz.likelihoods.bernoulli import BernoulliDistribution as BernoulliDistribution
 from ansatz.likelihoods.beta import Beta as Beta
@@ -22,14 +22,14 @@ from ansatz.likelihoods.binomial import BinomialDistribution as BinomialDistribu
 from ansatz.likelihoods.categorical import Categorical as Categorical
 from ansatz.likelihoods.categorical import CategoricalDistribution as CategoricalDistribution
 from ansatz.likelihoods.censored import Censored as Censored
-from ansatz.likelihoods.censored_outcome import interval_censored as interval_censored
-from ansatz.likelihoods.censored_outcome import right_censored as right_censored
+from ansatz.likelihoods.survival_outcome import interval_censored as interval_censored
+from ansatz.likelihoods.survival_outcome import right_censored as right_censored
 from ansatz.likelihoods.cox import Cox as Cox
 from ansatz.likelihoods.cross_entropy import CrossEntropy as CrossEntropy
 from ansatz.likelihoods.curve_distribution import CurveDistribution as CurveDistribution
 from ansatz.likelihoods.dice import Dice as Dice
 from ansatz.likelihoods.dirichlet import Dirichlet as Dirichlet
-from ansatz.likelihoods.dirichlet_distribution import (
+from ansatz.likelihoods.dirichlet import (
     DirichletDistribution as DirichletDistribution,
 )
 from ansatz.likelihoods.discrete_hazard import DiscreteHazard as DiscreteHazard
@@ -54,10 +54,10 @@ from ansatz.likelihoods.laplace import Laplace as Laplace
 from ansatz.likelihoods.laplace import LaplaceDistribution as LaplaceDistribution
 from ansatz.likelihoods.log_normal import LogNormal as LogNormal
 from ansatz.likelihoods.log_normal import LogNormalDistribution as LogNormalDistribution
-from ansatz.likelihoods.mae import MAE as MAE
-from ansatz.likelihoods.mse import MSE as MSE
+from ansatz.likelihoods.point_loss import MAE as MAE
+from ansatz.likelihoods.point_loss import MSE as MSE
 from ansatz.likelihoods.multivariate_normal import MultivariateNormal as MultivariateNormal
-from ansatz.likelihoods.multivariate_normal_distribution import (
+from ansatz.likelihoods.multivariate_normal import (
     MultivariateNormalDistribution as MultivariateNormalDistribution,
 )
 from ansatz.likelihoods.negative_binomial import NegativeBinomial as NegativeBinomial
@@ -77,18 +77,18 @@ from ansatz.likelihoods.plackett_luce import PlackettLuce as PlackettLuce
 from ansatz.likelihoods.poisson import Poisson as Poisson
 from ansatz.likelihoods.poisson import PoissonDistribution as PoissonDistribution
 from ansatz.likelihoods.quantiles import Quantiles as Quantiles
-from ansatz.likelihoods.ranking import RankingDistribution as RankingDistribution
-from ansatz.likelihoods.squeezed import SqueezedDistribution as SqueezedDistribution
+from ansatz.likelihoods.plackett_luce import RankingDistribution as RankingDistribution
+from ansatz.likelihoods.transformed import SqueezedDistribution as SqueezedDistribution
 from ansatz.likelihoods.student_t import StudentT as StudentT
 from ansatz.likelihoods.sum import Sum as Sum
 from ansatz.likelihoods.student_t import StudentTDistribution as StudentTDistribution
 from ansatz.likelihoods.survival_outcome import survival_outcome as survival_outcome
 from ansatz.likelihoods.truncated import Truncated as Truncated
-from ansatz.likelihoods.truncated_distribution import TruncatedDistribution as TruncatedDistribution
+from ansatz.likelihoods.truncated import TruncatedDistribution as TruncatedDistribution
 from ansatz.likelihoods.tukey import Tukey as Tukey
 from ansatz.likelihoods.tweedie import Tweedie as Tweedie
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution as TweedieDistribution
-from ansatz.likelihoods.vector_distribution import VectorDistribution as VectorDistribution
+from ansatz.likelihoods.distribution import VectorDistribution as VectorDistribution
 from ansatz.likelihoods.von_mises import VonMises as VonMises
 from ansatz.likelihoods.von_mises import VonMisesDistribution as VonMisesDistribution
 from ansatz.likelihoods.weibull import Weibull as Weibull
@@ -97,7 +97,7 @@ from ansatz.likelihoods.zero_inflated import (
     ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial,
 )
 from ansatz.likelihoods.zero_inflated import ZeroInflatedPoisson as ZeroInflatedPoisson
-from ansatz.likelihoods.zero_inflated_distribution import (
+from ansatz.likelihoods.zero_inflated import (
     ZeroInflatedDistribution as ZeroInflatedDistribution,
 )
 from ansatz.likelihoods.zero_one_inflated_beta import ZeroOneInflatedBeta as ZeroOneInflatedBeta

@@ -67,12 +67,8 @@ class BernoulliDistribution(Distribution):
         value = logsigmoid((2 * y - 1) * self.logits)
         return torch.where((y == 0) | (y == 1), value, -math.inf)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """0 below 0, 1 - p below 1, then 1."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """The logarithm of the cdf, exact for any logit."""
+        """The log of 0 below 0, of 1 - p below 1, then of 1; exact for any logit."""
         inside = torch.where(y >= 1, 0.0, logsigmoid(-self.logits))
         return torch.where(y < 0, -math.inf, inside)
 

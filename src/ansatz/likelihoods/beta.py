@@ -8,27 +8,27 @@ from scipy import special
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ansatz.likelihoods.beta_fit import fit_beta, fit_beta_mean
-from ansatz.likelihoods.beta_weight import log_beta_peak, log_beta_weight
-from ansatz.likelihoods.digamma import digamma_gap
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    refuse_where,
-    require_same_shape,
     unit_and_floor,
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
-from ansatz.likelihoods.positive_quantile import positive_quantile
-from ansatz.likelihoods.squeezed import SqueezedDistribution, squeeze
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.special.beta import (
+    log_beta_peak,
+    log_beta_weight,
+    log_betainc,
+    log_betaincc,
+)
+from ansatz.likelihoods.special.gamma import digamma_gap
+from ansatz.likelihoods.special.logarithms import soft_clamp
+from ansatz.likelihoods.special.roots import positive_quantile
+from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.support import refuse_outside, refuse_where
+from ansatz.likelihoods.transformed import SqueezedDistribution, squeeze
 
 
 class BetaDistribution(Distribution):
@@ -97,12 +97,8 @@ class BetaDistribution(Distribution):
         value = log_beta_weight(*self.shapes, log_x, log_y) - log_x - log_y
         return torch.where(inside, value, -math.inf)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """I_y(a, b), differentiable in y, mu and phi."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log I_y(a, b)."""
+        """log I_y(a, b), differentiable in y, mu and phi."""
         return log_betainc(*self.shapes, y.clamp(0, 1))
 
     def log_survival(self, y: Tensor) -> Tensor:
@@ -216,10 +212,6 @@ class Beta(Likelihood):
         if squeeze:
             self.register_buffer("rows", torch.tensor(math.inf))  # until observed: not at all
 
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
     def check(self, y: Tensor) -> None:
         """Numbers strictly between 0 and 1; with ``squeeze``, 0 and 1 too."""
         outside = ~(y.isfinite() & (y >= 0) & (y <= 1))
@@ -259,11 +251,6 @@ class Beta(Likelihood):
         scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
         return self.dispersion.append(logit, scale, dispersion)
 
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
-
     def distribution(self, raw: Tensor) -> BetaDistribution | SqueezedDistribution:
         """Beta with mean sigmoid(raw[0]), of y or of the squeezed y."""
         distribution = BetaDistribution(soft_clamp(raw[..., 0]), self.dispersion(raw))
@@ -286,12 +273,6 @@ def beta_quantile(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
 
     Shapes:
         - a, b, q: the same; computed in double precision, returned in that of q.
-
-    Example:
-        >>> import torch
-        >>> a, b = torch.tensor([2.0]).double(), torch.tensor([1.0]).double()  # the cdf is x^2
-        >>> beta_quantile(a, b, torch.tensor([0.25]).double())
-        tensor([0.5000], dtype=torch.float64)
     """
     high = q > 0.5
     value = torch.empty_like(q)
@@ -329,3 +310,61 @@ def _small_quantile(a: Tensor, b: Tensor, p: Tensor, guess: Tensor) -> Tensor:
         start.clamp(max=-least),
     )
     return x.exp()
+
+
+def fit_beta(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The maximum-likelihood logit(mu) and 1/phi of the constant model; 1/phi is 0 for equal y.
+
+    psi(a + b) - psi(a) = -mean(log y) and psi(a + b) - psi(b) = -mean(log(1 - y)): the
+    log-likelihood is concave in (a, b), and Newton's method starts from the moments.
+
+    Shapes:
+        - y: ``(B,)`` or ``(B, K)``, strictly between 0 and 1; weight ``(B,)``.
+        - returns: ``()`` or ``(K,)`` each.
+    """
+    dtype, y, weight = y.dtype, y.double(), weight.double()
+    log_x, log_y = weighted_mean(y.log(), weight), weighted_mean(torch.log1p(-y), weight)
+    mean, variance = weighted_mean(y, weight), weighted_sd(y, weight) ** 2
+    equal = variance < 1e-20 * (mean * (1 - mean)) ** 2
+    phi = mean * (1 - mean) / torch.where(equal, 1.0, variance) - 1
+    phi = torch.where(equal, 1.0, phi.clamp(min=1e-3))
+    a, b = mean * phi, (1 - mean) * phi
+    for _ in range(100):
+        first, second = digamma_gap(a, b) + log_x, digamma_gap(b, a) + log_y
+        both, one, two = (torch.special.polygamma(1, v) for v in (a + b, a, b))
+        # The negative Hessian is diag(one, two) - both; its inverse times the gradient:
+        share = both * (first / one + second / two) / (1 - both / one - both / two)
+        step_a, step_b = (first + share) / one / a, (second + share) / two / b
+        # In logarithms where that keeps the shapes positive; near the end both are the same.
+        a, b = a * step_a.clamp(-1.5, 3).exp(), b * step_b.clamp(-1.5, 3).exp()
+        if bool(((step_a.abs() < 1e-13) & (step_b.abs() < 1e-13))[~equal].all()):
+            break
+    logit = torch.where(equal, torch.logit(mean), a.log() - b.log())
+    return logit.to(dtype), torch.where(equal, 0, 1 / (a + b)).to(dtype)
+
+
+def fit_beta_mean(y: Tensor, weight: Tensor, dispersion: Tensor) -> Tensor:
+    """The maximum-likelihood logit(mu) of the constant model with a known 1/phi.
+
+    psi(mu phi) - psi((1 - mu) phi) = mean(logit(y)), which rises with mu: Newton's method in a
+    bracket.
+    """
+    target = weighted_mean(torch.logit(y.double()), weight.double())
+    phi = 1 / dispersion.double()
+    eta, low, high = target.clamp(-40, 40), target * 0 - 60.0, target * 0 + 60.0
+    for _ in range(100):
+        a, b = phi * torch.sigmoid(eta), phi * torch.sigmoid(-eta)
+        gap = torch.digamma(a) - torch.digamma(b) - target
+        slope = (
+            a
+            * torch.sigmoid(-eta)
+            * (torch.special.polygamma(1, a) + torch.special.polygamma(1, b))
+        )
+        low, high = torch.where(gap < 0, eta, low), torch.where(gap < 0, high, eta)
+        new = eta - gap / slope
+        new = torch.where((new >= low) & (new <= high), new, (low + high) / 2)
+        done = bool(((new - eta).abs() <= 1e-15 * (1 + eta.abs())).all())
+        eta = new
+        if done:
+            break
+    return eta.to(y.dtype)

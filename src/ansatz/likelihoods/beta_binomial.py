@@ -8,17 +8,20 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.beta import BetaDistribution
-from ansatz.likelihoods.beta_binomial_fit import fit_beta_binomial
-from ansatz.likelihoods.beta_weight import log_beta_peak, relative_entropy
-from ansatz.likelihoods.binomial import BinomialDistribution
-from ansatz.likelihoods.count_search import count_search
+from ansatz.likelihoods.binomial import (
+    BinomialDistribution,
+    as_trials,
+    check_trials,
+    pooled_probability,
+)
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
-from ansatz.likelihoods.log_link import soft_clamp
-from ansatz.likelihoods.trials import as_trials, check_trials, pooled_probability
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.likelihood import Likelihood, require_same_shape, weighted_mean
+from ansatz.likelihoods.special.beta import log_beta_peak, log_sum_below, relative_entropy
+from ansatz.likelihoods.special.gamma import digamma_gap
+from ansatz.likelihoods.special.logarithms import soft_clamp
+from ansatz.likelihoods.special.roots import count_search
+from ansatz.likelihoods.special.tensors import wide
 
 _BLOCK = 2**21  # probabilities of a sum at once: 16 MB
 
@@ -143,10 +146,6 @@ class BetaBinomialDistribution(Distribution):
         distribution = BetaBinomialDistribution(logits, self.dispersion, self.trials)
         return distribution.log_prob(k) + log_sum_below(k, *distribution.shapes, self.trials)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """The sum of the probabilities up to y."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails and differentiable in mu and phi."""
         return self._log_tails(y)[0].to(y)
@@ -184,7 +183,7 @@ class BetaBinomialDistribution(Distribution):
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws: a probability from the beta distribution, then the binomial's count."""
+        """Independent draws: a probability from the beta distribution, then a count."""
         with torch.no_grad():
             p = BetaDistribution(self.logits, self.dispersion).sample(shape, generator)
             return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)
@@ -230,10 +229,6 @@ class BetaBinomial(Likelihood):
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
 
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
     def check(self, y: Tensor) -> None:
         """Pairs of whole numbers, successes <= trials."""
         check_trials(y, "Beta-binomial")
@@ -278,64 +273,84 @@ class BetaBinomial(Likelihood):
         return torch.sigmoid(soft_clamp(raw[..., 0]))
 
 
-_beta_binomial_tail_BLOCK = 2**16  # terms at once: they stay in the cache
+def fit_beta_binomial(
+    y: Tensor, weight: Tensor, known: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    r"""The maximum-likelihood logit(mu) and 1/phi; 1/phi is 0 where no extra variance shows.
 
-
-def log_sum_below(y: Tensor, a: Tensor, b: Tensor, n: Tensor) -> Tensor:
-    r"""log(P(Y <= y) / P(Y = y)) of a beta-binomial distribution, for whole numbers 0 <= y <= n.
-
-    .. math:: \log \sum_{j=0}^y \prod_{k=y-j+1}^y \frac{p(k-1)}{p(k)}, \qquad
-              \frac{p(k-1)}{p(k)} = \frac{k\,(n - k + b)}{(n - k + 1)(k - 1 + a)}
-
-    All terms are positive, so that no digits cancel; as logarithms none overflows. Rows of similar
-    length are summed together. Twice differentiable in a and b.
+    Newton's method in (logit mu, log phi), the Hessian shifted where it is not negative definite,
+    steps of at most 2. At :math:`1/\phi = 0` the slope of the log-likelihood in it is half the mean
+    of :math:`k(k-1)/p + (n-k)(n-k-1)/(1-p) - n(n-1)`; where that is not positive, the binomial
+    distribution is the best.
 
     Args:
-        y: the count, in double precision as the others.
-        a: the first shape.
-        b: the second shape.
-        n: the number of trials.
-
-    Shapes:
-        - y, a, b, n: the same.
-
-    Example:
-        >>> import torch
-        >>> one = torch.ones(1, dtype=torch.float64)  # a = b = 1: uniform on 0..n
-        >>> round(log_sum_below(2 * one, one, one, 9 * one).exp().item(), 12)
-        3.0
+        y: pairs (successes, trials), ``(B, 2)`` or ``(B, K, 2)``.
+        weight: frequency weights, ``(B,)``.
+        known: 1/phi, where only the mean is wanted.
     """
-    rows = [v.reshape(-1) for v in (y, a, b, n)]
-    if not rows[0].numel():
-        return torch.zeros_like(y)
-    order = torch.argsort(rows[0].detach())
-    rows = [v[order] for v in rows]
-    value = torch.cat([_sum(*(v[part] for v in rows)) for part in _parts(rows[0])])
-    return value[torch.argsort(order)].reshape(y.shape)
+    dtype, weight = weight.dtype, weight.double()
+    p = pooled_probability(y.double(), weight)
+    # where, not multiplication: an unobserved row may hold nan
+    observed = (weight > 0).reshape(-1, *(1,) * (y.ndim - 1))
+    k, n = torch.where(observed, y.double(), 1.0).unbind(-1)
+    rest = n - k
+    slope = k * (k - 1) / p + rest * (rest - 1) / (1 - p) - n * (n - 1)
+    extra = weighted_mean(slope, weight)
+    over = extra > 1e-10 * weighted_mean(n * (n - 1), weight)
+    free = over if known is None else torch.zeros_like(over)
+    moment = extra / weighted_mean(n * (n - 1), weight).clamp(min=1)  # near 1/phi where small
+    dispersion = moment.clamp(1e-6, 1.0) if known is None else known.double().expand_as(p)
+    eta, scale = torch.logit(p), -torch.log(torch.where(over, dispersion, 1.0))
+    if known is not None:
+        scale = -known.double().log().expand_as(p)
+    for _ in range(200):
+        step = _newton(eta, scale, k, rest, weight, free)
+        eta, scale = (eta + step[0]).clamp(-60, 60), (scale + step[1]).clamp(-40, 40)
+        if bool((step.abs() < 1e-14 * (1 + eta.abs())).all()):
+            break
+    if known is None:
+        eta = torch.where(over, eta, torch.logit(p))
+        return eta.to(dtype), torch.where(over, (-scale).exp(), 0).to(dtype)
+    return eta.to(dtype), known.to(dtype).expand_as(eta)
 
 
-def _parts(length: Tensor) -> list[slice]:
-    """Slices of rows in ascending order of length that fit into a block of terms."""
-    parts, start, rows = [], 0, len(length)
-    while start < rows:
-        end = min(start + _beta_binomial_tail_BLOCK, rows)
-        while (
-            end > start + 1 and (end - start) * float(length[end - 1]) > _beta_binomial_tail_BLOCK
-        ):
-            end = start + (end - start + 1) // 2
-        parts.append(slice(start, end))
-        start = end
-    return parts
+def _newton(
+    eta: Tensor, scale: Tensor, k: Tensor, rest: Tensor, weight: Tensor, free: Tensor
+) -> Tensor:
+    """The step in (eta, scale), ``(2, ...)``; that in scale is 0 where it is not free."""
+    mu, nu, phi = torch.sigmoid(eta), torch.sigmoid(-eta), scale.exp()
+    a, b, c = (v.expand_as(k) for v in (mu * phi, nu * phi, phi))
+    n = k + rest
+
+    def mean(value: Tensor) -> Tensor:
+        return weighted_mean(value, weight)
+
+    both = digamma_gap(c, n)
+    in_a, in_b = mean(digamma_gap(a, k) - both), mean(digamma_gap(b, rest) - both)
+    cross = -mean(_trigamma_gap(c, n))
+    in_aa, in_bb = mean(_trigamma_gap(a, k)) + cross, mean(_trigamma_gap(b, rest)) + cross
+    # da / deta = mu nu phi = -db / deta; da / dscale = a, db / dscale = b
+    t, a, b = mu * nu * phi, mu * phi, nu * phi
+    g_eta, g_scale = t * (in_a - in_b), a * in_a + b * in_b
+    h_ee = t * t * (in_aa - 2 * cross + in_bb) + t * (nu - mu) * (in_a - in_b)
+    h_es = t * (a * in_aa + (b - a) * cross - b * in_bb) + t * (in_a - in_b)
+    h_ss = a * a * in_aa + 2 * a * b * cross + b * b * in_bb + g_scale
+    h_es, h_ss = torch.where(free, h_es, 0.0), torch.where(free, h_ss, -1.0)
+    g_scale = torch.where(free, g_scale, 0.0)
+    half, spread = (h_ee + h_ss) / 2, (((h_ee - h_ss) / 2) ** 2 + h_es**2).sqrt()
+    largest = half + spread  # eigenvalue; below 0 near a maximum
+    size = half.abs() + spread
+    shift = torch.where(largest < 0, 0.0, largest + 0.1 * size + 1e-12)
+    h_ee, h_ss = h_ee - shift, h_ss - shift
+    determinant = h_ee * h_ss - h_es**2
+    step = -torch.stack(
+        [(h_ss * g_eta - h_es * g_scale), (h_ee * g_scale - h_es * g_eta)]
+    ) / torch.where(determinant > 0, determinant, 1e-300)
+    return torch.nan_to_num(step).clamp(-2, 2)
 
 
-def _sum(y: Tensor, a: Tensor, b: Tensor, n: Tensor) -> Tensor:
-    terms = torch.arange(max(1, int(y.max())), dtype=y.dtype, device=y.device)
-    y, a, b, n = (v.unsqueeze(-1) for v in (y, a, b, n))
-    k = y - terms  # (N, M)
-    valid = k >= 1
-    k = k.clamp(min=1)
-    ratio = k * (n - k + b) / ((n - k + 1) * (k - 1 + a))
-    log_term = torch.where(valid, ratio.log().cumsum(-1), -torch.inf)
-    largest = log_term.detach().amax(-1, True).clamp(min=0)
-    total = (-largest).exp().squeeze(-1) + (log_term - largest).exp().sum(-1)
-    return total.log() + largest.squeeze(-1)
+def _trigamma_gap(a: Tensor, b: Tensor) -> Tensor:
+    """trigamma(a + b) - trigamma(a), by its integral's midpoint where b is small beside a."""
+    direct = torch.special.polygamma(1, a + b) - torch.special.polygamma(1, a)
+    slight = b * torch.special.polygamma(2, a + b / 2)
+    return torch.where(b < 1e-4 * a, slight, direct)

@@ -6,14 +6,24 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ansatz.likelihoods.beta_weight import log_beta_weight, relative_entropy
-from ansatz.likelihoods.count_difference import count_difference
-from ansatz.likelihoods.count_search import count_search
+from ansatz.errors import DataError
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
-from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
-from ansatz.likelihoods.trials import as_trials, check_trials, pooled_probability
+from ansatz.likelihoods.likelihood import (
+    Likelihood,
+    expand_weight,
+    require_same_shape,
+    weighted_mean,
+)
+from ansatz.likelihoods.special.beta import (
+    log_beta_weight,
+    log_betainc,
+    log_betaincc,
+    relative_entropy,
+)
+from ansatz.likelihoods.special.quadrature import count_difference
+from ansatz.likelihoods.special.roots import count_search
+from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
 
@@ -71,12 +81,8 @@ class BinomialDistribution(Distribution):
         value = torch.where(inner, value, n * torch.where(y == 0, log_q, log_p))
         return torch.where(count, value, -math.inf)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """1 - I_p(floor(y) + 1, n - floor(y))."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(Y <= y), accurate in both tails and differentiable in the logit."""
+        """log(1 - I_p(floor(y) + 1, n - floor(y))), accurate in both tails."""
         inside, *arguments = self._beta(y)
         value = torch.where(inside, log_betaincc(*arguments, logit=True), 0.0)
         return torch.where(y < 0, -math.inf, value)
@@ -214,3 +220,40 @@ class Binomial(Likelihood):
         require_same_shape(self.name, raw, y, event=(2,))
         likelihood, successes = self.given(raw, y)
         return (successes - likelihood.mean) / likelihood.stddev
+
+
+def check_trials(y: Tensor, likelihood: str) -> None:
+    """Refuses what is no pair (successes, trials) with 0 <= successes <= trials and trials >= 1."""
+    if y.ndim < 2 or y.shape[-1] != 2:
+        raise DataError(
+            f"{likelihood} outcomes are pairs (successes, trials), y of shape (N, 2), got "
+            f"{tuple(y.shape)}. For 0 and 1 use bernoulli; for proportions without their number "
+            "of trials use beta."
+        )
+    whole = y.isfinite() & (y >= 0) & (y == y.round())
+    refuse_where(
+        ~whole, y, f"{likelihood} outcomes must be whole numbers >= 0", "Repair or drop the row."
+    )
+    none = torch.zeros_like(y, dtype=torch.bool)
+    none[..., 1] = y[..., 1] < 1
+    refuse_where(
+        none, y, f"{likelihood} trials must be at least 1", "A row without trials says nothing."
+    )
+    many = torch.zeros_like(y, dtype=torch.bool)
+    many[..., 0] = y[..., 0] > y[..., 1]
+    advice = "The pair is (successes, trials), not (successes, failures)."
+    refuse_where(many, y, f"{likelihood} successes must be at most the trials", advice)
+
+
+def pooled_probability(y: Tensor, weight: Tensor) -> Tensor:
+    """Successes over trials of all rows; half a one is added where it would be 0 or 1."""
+    k, n = y.to(weight.dtype).unbind(-1)
+    successes, trials = weighted_mean(k, weight), weighted_mean(n, weight)
+    half = 0.5 / (trials * expand_weight(weight, k).sum(0) + 1)
+    p = successes / trials
+    return torch.where(p > 0, torch.where(p < 1, p, 1 - half), half)
+
+
+def as_trials(trials: Tensor | int, raw: Tensor) -> Tensor:
+    """A number of trials as a tensor like ``raw``."""
+    return torch.as_tensor(trials, dtype=raw.dtype, device=raw.device)

@@ -8,7 +8,7 @@ from torch.nn.functional import pad
 
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
-from ansatz.likelihoods.support import refuse_outside
+from ansatz.likelihoods.support import check_codes
 from ansatz.spec import TargetSpec
 
 
@@ -119,11 +119,7 @@ class Categorical(Likelihood):
 
     def check(self, y: Tensor) -> None:
         """Whole numbers from 0, below K where K is known."""
-        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
-        refuse_outside(bad, y, "Class codes must be whole numbers >= 0")
-        if self.classes:
-            expected = f"Class codes must be below the number of classes, {self.classes}"
-            refuse_outside(y >= self.classes, y, expected)
+        check_codes(y, self.classes)
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The log of the class frequencies.
@@ -161,13 +157,7 @@ class Categorical(Likelihood):
 
 
 def class_counts(y: Tensor, weight: Tensor, classes: int = 0) -> Tensor:
-    """The summed weight of each class, ``(..., K)`` for codes ``(B, ...)``.
-
-    Example:
-        >>> import torch
-        >>> class_counts(torch.tensor([0, 2, 2]), torch.ones(3))
-        tensor([1., 0., 2.])
-    """
+    """The summed weight of each class, ``(..., K)`` for codes ``(B, ...)``."""
     observed = expand_weight(weight, y)
     codes = torch.where(observed > 0, y, 0).long()
     classes = classes or int(codes.max()) + 1
@@ -177,3 +167,17 @@ def class_counts(y: Tensor, weight: Tensor, classes: int = 0) -> Tensor:
 
 def _log_softmax_at(logits: Tensor, code: Tensor) -> Tensor:
     return torch.log_softmax(logits, -1).gather(-1, code.unsqueeze(-1)).squeeze(-1)
+
+
+def half_weight(weight: Tensor, over: tuple[int, ...] = (0,)) -> Tensor:
+    """Half of the mean weight of what is observed: what a class without a row is given.
+
+    Args:
+        weight: ``(B, ...)``.
+        over: the axes of the mean; the others are targets.
+
+    Returns:
+        ``(...)``; 1/2 where nothing is observed.
+    """
+    count = (weight > 0).sum(over)
+    return torch.where(count > 0, weight.sum(over) / (2 * count.clamp(min=1)), 0.5)

@@ -8,23 +8,18 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import DataError
-from ansatz.likelihoods.censored_outcome import check_bounds
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.inner_likelihood import inner_likelihood
 from ansatz.likelihoods.interval_mass import minus_log_mass, minus_log_survival, none
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    refuse_where,
-    require_same_shape,
-)
-from ansatz.likelihoods.truncated_distribution import TruncatedDistribution
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
+from ansatz.likelihoods.support import refuse_where
+from ansatz.likelihoods.survival_outcome import check_bounds
+from ansatz.likelihoods.truncated import TruncatedDistribution, inner_likelihood
 from ansatz.spec import TargetSpec
 
 
 class Censored(Likelihood):
-    r"""A likelihood whose outcomes may be censored on the left, the right or both sides, or truncated.
+    r"""A likelihood of outcomes that may be censored on either side or both, or truncated.
 
     An outcome is (lower, upper, entry). With f, F and S the density, cdf and survival function of
     the likelihood, its loss is
@@ -86,7 +81,7 @@ class Censored(Likelihood):
         return self.likelihood.outputs(TargetSpec(target.shape))
 
     def check(self, y: Tensor) -> None:
-        """Ordered ends with a part in the support; exact outcomes as the likelihood inside has them."""
+        """Ordered ends with a part in the support; exact outcomes as the inner likelihood."""
         check_bounds(y)
         lower, upper, _ = y.unbind(-1)
         exact = lower == upper

@@ -12,14 +12,7 @@ Dispersion = Literal["constant", "predicted"]
 
 
 def with_dispersion(likelihood: Likelihood, dispersion: Dispersion) -> Likelihood:
-    """The same distribution with its dispersion constant or predicted; one that is given stays as it is.
-
-    Example:
-        >>> from ansatz.likelihoods.constant_dispersion import with_dispersion
-        >>> from ansatz.likelihoods import Normal
-        >>> with_dispersion(Normal(), "constant").options
-        {'dispersion': 'constant'}
-    """
+    """The same likelihood with its dispersion constant or predicted; a given one stays as it is."""
     if not varies(likelihood):
         return likelihood
     if isinstance(likelihood, Censored):
@@ -36,14 +29,7 @@ def with_dispersion(likelihood: Likelihood, dispersion: Dispersion) -> Likelihoo
 
 
 def current_dispersion(likelihood: Likelihood) -> str | float | None:
-    """``"predicted"``, ``"constant"``, what is given instead, or None for a likelihood that has none.
-
-    Example:
-        >>> from ansatz.likelihoods.constant_dispersion import current_dispersion
-        >>> from ansatz.likelihoods import Poisson
-        >>> current_dispersion(Poisson()) is None
-        True
-    """
+    """``"predicted"``, ``"constant"``, the given value, or None for a likelihood without one."""
     likelihood = getattr(likelihood, "likelihood", likelihood)  # what is censored or truncated
     parameter = inspect.signature(type(likelihood).__init__).parameters.get("dispersion")
     if parameter is None:
@@ -53,12 +39,5 @@ def current_dispersion(likelihood: Likelihood) -> str | float | None:
 
 
 def varies(likelihood: Likelihood) -> bool:
-    """Whether the likelihood has a dispersion that is learned, once or from x: neither known nor measured.
-
-    Example:
-        >>> from ansatz.likelihoods.constant_dispersion import varies
-        >>> from ansatz.likelihoods import Barron, Normal
-        >>> varies(Normal()), varies(Normal(dispersion=0.5)), varies(Barron(dispersion="mad"))
-        (True, False, False)
-    """
+    """Whether the likelihood learns a dispersion, once or from x: neither known nor measured."""
     return current_dispersion(likelihood) in ("constant", "predicted")

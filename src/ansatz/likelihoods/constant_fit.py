@@ -14,7 +14,7 @@ from ansatz.likelihoods.likelihood import Likelihood, expand_weight
 def fit_constant(
     likelihood: Likelihood, y: Tensor, weight: Tensor, shift: Tensor, scale: Tensor
 ) -> Tensor:
-    r"""The raw numbers that minimise the mean loss of all rows alike, with the likelihood's parameters.
+    r"""Finds the raw numbers and parameters that minimise the mean loss of the constant model.
 
     .. math:: \min_{r, \theta} \sum_i w_i\, \mathrm{loss}_\theta(r, y_i) / \sum_i w_i
 
@@ -29,13 +29,6 @@ def fit_constant(
         weight: ``(B,)`` frequency weights.
         shift: ``(P,)`` or ``(K, P)``, where to begin.
         scale: the unit of each raw number, of the same shape.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> y, one = torch.tensor([1.0, 3.0]), torch.ones(1)
-        >>> fit_constant(Poisson(), y, torch.ones(2), 0 * one, one).exp()
-        tensor([2.])
     """
     wide = copy.deepcopy(likelihood).double().cpu().requires_grad_(True)
     problem = _Problem(wide, y, weight, shift.double().cpu(), scale.double().cpu())

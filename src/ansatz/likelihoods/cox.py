@@ -1,18 +1,19 @@
 """Cox's proportional hazards: risks are compared, times only order them."""
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, logsumexp
 
 from ansatz.errors import DataError, UsageError
 from ansatz.likelihoods.curve_distribution import CurveDistribution
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
-from ansatz.likelihoods.log_link import soft_clamp
-from ansatz.likelihoods.partial_likelihood import Ties, tie_term
-from ansatz.likelihoods.risk_sets import RiskSets
+from ansatz.likelihoods.partial_likelihood import RiskSets, Ties, tie_term
+from ansatz.likelihoods.special.logarithms import soft_clamp
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.survival_outcome import check_survival, observed_time
 from ansatz.spec import TargetSpec
 
@@ -176,3 +177,29 @@ class Cox(Likelihood):
             if saved is not None and saved.shape != mine.shape:
                 setattr(self, name, torch.empty_like(saved, dtype=mine.dtype, device=mine.device))
         super()._load_from_state_dict(state, prefix, *rest)
+
+
+Fold = tuple[Tensor, Tensor, Tensor]  # rows of a model, rows it left out, its log-risks of all
+
+
+def fair_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
+    """Each row's log-risk by the model that left it out; its own where none did.
+
+    Log-risks of rows that a flexible model learned from know too well who had the event: those left
+    at risk look safer than they are, and the baseline that makes up for it is too high for new
+    rows. Only differences of log-risks mean anything, so every fold is put on the level of the
+    whole fit.
+
+    Args:
+        own: ``(N,)`` of the whole fit.
+        others: for each fold the rows learned from, those left out, and ``(N,)`` log-risks.
+    """
+    fair = own.clone()
+    for inside, outside, other in others:
+        fair[outside] = other[outside] + log_mean_risk(own[inside]) - log_mean_risk(other[inside])
+    return fair
+
+
+def log_mean_risk(log_risk: Tensor) -> Tensor:
+    """The log of the mean risk."""
+    return logsumexp(log_risk, 0) - math.log(len(log_risk))

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.categorical import class_counts
+from ansatz.likelihoods.dispersion import Unit
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.likelihoods.unit import Unit
+from ansatz.likelihoods.support import check_codes
 from ansatz.spec import TargetSpec
 
 _RULES = ("balanced", "inverse", "class_balanced")
@@ -126,11 +126,7 @@ class CrossEntropy(Likelihood):
 
     def check(self, y: Tensor) -> None:
         """Whole numbers from 0, below K where K is known."""
-        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
-        refuse_outside(bad, y, "Class codes must be whole numbers >= 0")
-        if self.classes:
-            expected = f"Class codes must be below the number of classes, {self.classes}"
-            refuse_outside(y >= self.classes, y, expected)
+        check_codes(y, self.classes)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The weights of a rule."""

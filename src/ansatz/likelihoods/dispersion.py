@@ -1,4 +1,4 @@
-"""The second raw number of a likelihood: a scale that is predicted, learned once, or known."""
+"""Positive numbers of a likelihood: a scale that is predicted, learned once, or known."""
 
 import math
 from typing import Literal
@@ -11,13 +11,7 @@ Dispersion = Literal["predicted", "constant"] | float
 
 
 def softplus_inverse(x: Tensor) -> Tensor:
-    """The r with softplus(r) = x, for x > 0.
-
-    Example:
-        >>> import torch
-        >>> round(softplus_inverse(torch.tensor(1.0)).item(), 4)
-        0.5413
-    """
+    """The r with softplus(r) = x, for x > 0."""
     return x + torch.log(-torch.expm1(-x))
 
 
@@ -36,11 +30,6 @@ class PositiveHead(nn.Module):
     Shapes:
         - raw: ``(..., P)``; its last entry is r when predicted.
         - returns: ``(...)``.
-
-    Example:
-        >>> import torch
-        >>> PositiveHead("constant")(torch.zeros(2, 1)).shape
-        torch.Size([2])
     """
 
     def __init__(self, dispersion: Dispersion) -> None:
@@ -87,7 +76,7 @@ class PositiveHead(nn.Module):
         return r
 
     def append(self, shift: Tensor, scale: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Shift and scale of the whole distribution: those of the first raw number, then the head's own.
+        """Shift and scale of all raw numbers: those of the first one, then the head's own.
 
         Shapes:
             - shift, scale, value: ``()``, or ``(K,)`` for K targets.
@@ -120,4 +109,25 @@ class PositiveHead(nn.Module):
             if mine is not None and saved is not None and mine.ndim == 0 and saved.ndim == 1:
                 fresh = torch.empty_like(saved, dtype=mine.dtype, device=mine.device)
                 setattr(self, name, nn.Parameter(fresh) if name == "constant" else fresh)
+        super()._load_from_state_dict(state, prefix, *rest)
+
+
+class Unit(nn.Module):
+    """A positive number per target: a buffer that is saved with the model."""
+
+    value: Tensor
+
+    def __init__(self, value: float = 1.0) -> None:
+        super().__init__()
+        self.register_buffer("value", torch.tensor(value))
+
+    def observe(self, value: Tensor) -> None:
+        """Sets the unit, ``()`` or ``(K,)``; 1 where ``value`` is 0."""
+        self.value = torch.where(value > 0, value, torch.ones_like(value)).detach().clone()
+
+    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
+        # One entry per target, which only the saved file knows.
+        saved = state.get(prefix + "value")
+        if saved is not None and saved.shape != self.value.shape:
+            self.value = torch.empty_like(saved, dtype=self.value.dtype, device=self.value.device)
         super()._load_from_state_dict(state, prefix, *rest)

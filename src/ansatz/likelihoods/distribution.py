@@ -1,4 +1,4 @@
-"""What a likelihood predicts: a distribution, with everything one asks of it."""
+"""What a likelihood predicts: distributions of numbers and of vectors."""
 
 import math
 from itertools import pairwise
@@ -6,13 +6,13 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.special.quadrature import gauss
 
 
 class Distribution:
     """Univariate distributions, one per element of ``batch_shape``.
 
-    A distribution defines ``log_prob``, ``cdf``, ``mean``, ``variance``, ``mode`` and ``sample``;
+    A distribution defines ``log_prob``, ``log_cdf`` (or ``cdf``), ``mean``, ``variance``, ``mode``;
     the rest follows from them, and is overridden where a closed form is faster or more accurate.
     ``log_cdf`` and ``log_survival`` are accurate in both tails.
 
@@ -71,7 +71,9 @@ class Distribution:
 
     def cdf(self, y: Tensor) -> Tensor:
         """P(Y <= y)."""
-        raise TypeError(f"{type(self).__name__} defines no cdf.")
+        if type(self).log_cdf is Distribution.log_cdf:
+            raise TypeError(f"{type(self).__name__} defines no cdf.")
+        return self.log_cdf(y).exp()
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """log P(Y <= y)."""
@@ -99,7 +101,7 @@ class Distribution:
         return torch.where(below & above, torch.zeros_like(inside), inside)
 
     def icdf(self, q: Tensor) -> Tensor:
-        """The smallest y with P(Y <= y) >= q; where the distribution has no closed form, by bisection.
+        """The smallest y with P(Y <= y) >= q, by bisection where there is no closed form.
 
         Differentiable in q and in the parameters where the distribution is continuous.
         """
@@ -139,13 +141,12 @@ class Distribution:
     ) -> Tensor:
         """Independent draws, ``(*shape, *batch_shape)``; no gradient."""
         with torch.no_grad():
-            u = torch.rand(
-                (*shape, *self.batch_shape),
-                generator=generator,
-                dtype=self.mean.dtype,
-                device=self.mean.device,
-            )
-            return self.icdf(u)
+            return self._draw((*shape, *self.batch_shape), generator)
+
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        like = self.mean
+        u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
+        return self.icdf(u)
 
 
 def _has_gradient(part: object) -> bool:
@@ -158,15 +159,7 @@ def _has_gradient(part: object) -> bool:
 
 
 def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tensor:
-    """Solves cdf(y) = q for any distribution with a mean and a spread to start the bracket from.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> d = NormalDistribution(torch.zeros(1), torch.ones(1))
-        >>> round(bisect(d, torch.tensor([0.975])).item(), 3)
-        1.96
-    """
+    """Solves cdf(y) = q for any distribution with a mean and a spread to start the bracket from."""
     centre = torch.nan_to_num(distribution.mean, nan=0.0, posinf=0.0, neginf=0.0)
     spread = torch.nan_to_num(distribution.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
     centre, spread, q = torch.broadcast_tensors(centre, spread, q)
@@ -199,13 +192,7 @@ _LEVELS = (1e-12, 1e-9, 1e-7, 1e-5, 1e-3, 0.02, 0.1, 0.3, 0.5)  # where panels o
 
 
 def crps_levels(dtype: torch.dtype) -> list[float]:
-    """The levels between whose quantiles the CRPS is integrated.
-
-    Example:
-        >>> import torch
-        >>> crps_levels(torch.float64)[0]
-        1e-12
-    """
+    """The levels between whose quantiles the CRPS is integrated."""
     resolved = [q for q in _LEVELS if q > torch.finfo(dtype).eps]  # 1 - q must differ from 1
     return [*resolved, *(1 - q for q in reversed(resolved[:-1]))]
 
@@ -219,15 +206,7 @@ def _crps_by_quadrature(distribution: Distribution, y: Tensor) -> Tensor:
 
 
 def crps_between(distribution: Distribution, y: Tensor, edges: Tensor) -> Tensor:
-    """The CRPS by Gauss-Legendre on panels between ``edges`` ``(L, ...)`` and y.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> d, y = NormalDistribution(torch.zeros(1), torch.ones(1)), torch.zeros(1)
-        >>> round(crps_between(d, y, torch.linspace(-9, 9, 9).unsqueeze(1)).item(), 4)
-        0.2337
-    """
+    """The CRPS by Gauss-Legendre on panels between ``edges`` ``(L, ...)`` and y."""
     nodes, weights = (v.reshape(-1, *(1,) * y.ndim) for v in gauss("legendre", 16, y))
     ends = torch.cat([edges, y.unsqueeze(0)]).sort(0).values  # (L + 1, ...)
     total = torch.zeros_like(y)
@@ -264,3 +243,103 @@ def _log_difference(a: Tensor, b: Tensor) -> Tensor:
     inner = torch.where(small, torch.full_like(gap, 1.0), gap)
     outer = torch.where(small, gap, torch.ones_like(gap))
     return a + torch.where(small, (-torch.expm1(-outer)).log(), torch.log1p(-(-inner).exp()))
+
+
+class VectorDistribution(Distribution):
+    """Distributions of vectors of K numbers, one per element of ``batch_shape``.
+
+    A distribution defines ``mean``, ``variance`` (of each number), ``log_prob``, ``sample`` and
+    ``marginal``, the K univariate distributions of the single numbers. There is no order of
+    vectors, hence no cdf and no quantile of the whole: ask the marginals.
+
+    Shapes:
+        - y: ``(..., K)``; ``log_prob(y)`` and ``energy_score(y)``: ``(...)``.
+        - mean, variance, mode: ``(..., K)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import MultivariateNormal
+        >>> d = MultivariateNormal(covariance="diagonal").distribution(torch.zeros(5, 4))
+        >>> d.batch_shape, d.event_shape, d.marginal.batch_shape
+        (torch.Size([5]), torch.Size([2]), torch.Size([5, 2]))
+    """
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The shape of the batch; a sample has the event shape behind it."""
+        return self.mean.shape[:-1]
+
+    @property
+    def event_shape(self) -> torch.Size:
+        """(K,), the shape of one outcome."""
+        return self.mean.shape[-1:]
+
+    @property
+    def marginal(self) -> Distribution:
+        """The distribution of each of the K numbers by itself, with batch shape ``(..., K)``."""
+        raise TypeError(f"{type(self).__name__} defines no marginals.")
+
+    @property
+    def median(self) -> Tensor:
+        """The medians of the marginals, ``(..., K)``."""
+        return self.marginal.median
+
+    def cdf(self, y: Tensor) -> Tensor:
+        """Undefined: vectors have no order."""
+        raise TypeError(f"{type(self).__name__} is a distribution of vectors: use marginal.cdf.")
+
+    def icdf(self, q: Tensor) -> Tensor:
+        """Undefined: vectors have no order."""
+        raise TypeError(f"{type(self).__name__} is a distribution of vectors: use marginal.icdf.")
+
+    def crps(self, y: Tensor) -> Tensor:
+        """Undefined for vectors, whose score is the energy score."""
+        raise TypeError(
+            f"{type(self).__name__} is a distribution of vectors: use energy_score, or "
+            "marginal.crps for each number."
+        )
+
+    def interval(self, level: float) -> tuple[Tensor, Tensor]:
+        """The equal-tailed interval of each number, ``(..., K)`` each.
+
+        Every one holds ``level`` of the probability by itself; all K together hold less.
+        """
+        return self.marginal.interval(level)
+
+    def energy_score(
+        self, y: Tensor, draws: int = 1000, generator: torch.Generator | None = None
+    ) -> Tensor:
+        r"""The energy score of each outcome, by Monte Carlo: smaller is better.
+
+        .. math:: E\|Y - y\| - \tfrac12 E\|Y - Y'\|
+
+        with the Euclidean norm; for K = 1 it is the CRPS. Neighbouring draws stand for the
+        independent pair Y, Y', which needs no double sum and has no bias. Without a generator a
+        fixed one is used, so that the same distribution and outcome have the same score.
+
+        Args:
+            y: ``(..., K)``.
+            draws: the error falls with its square root.
+            generator: whose numbers are used.
+
+        References:
+            Gneiting and Raftery (2007), Strictly proper scoring rules, section 4.3.
+            https://doi.org/10.1198/016214506000001437
+        """
+        if draws < 2:
+            raise ValueError(f"energy_score needs at least 2 draws, got {draws}.")
+        if generator is None:
+            generator = torch.Generator(self.mean.device).manual_seed(0)
+        block = max(1, 2**20 // max(1, self.mean.numel()))
+        near, apart = torch.zeros_like(y[..., 0]), torch.zeros_like(y[..., 0])
+        with torch.no_grad():
+            first = last = None
+            for done in range(0, draws, block):
+                x = self.sample((min(block, draws - done),), generator)
+                near = near + (x - y).norm(dim=-1).sum(0)
+                chain = x if last is None else torch.cat([last, x])
+                apart = apart + chain.diff(dim=0).norm(dim=-1).sum(0)
+                first, last = x[:1] if first is None else first, x[-1:]
+            if first is not None and last is not None:  # close the ring: every draw is used twice
+                apart = apart + (last - first).squeeze(0).norm(dim=-1)
+            return near / draws - 0.5 * apart / draws

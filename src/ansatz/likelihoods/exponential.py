@@ -6,17 +6,20 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     require_same_shape,
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_complement import log_complement
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
-from ansatz.likelihoods.support import refuse_outside
+from ansatz.likelihoods.special.logarithms import (
+    continued,
+    log_complement,
+    safe_log,
+    soft_cap,
+    soft_clamp,
+)
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.spec import TargetSpec
 
 
@@ -108,7 +111,7 @@ class ExponentialDistribution(Distribution):
 
 
 class Exponential(Likelihood):
-    r"""Outcomes >= 0 whose standard deviation equals their mean: the gamma distribution with dispersion 1.
+    r"""Outcomes >= 0 whose standard deviation is their mean: gamma with dispersion 1.
 
     .. math:: -\log p(y) = \frac{y}{\mu} + \log\mu
 
@@ -131,15 +134,12 @@ class Exponential(Likelihood):
     """
 
     name = "exponential"
+    support = "nonnegative"
     link_name = "log"
 
     def outputs(self, target: TargetSpec) -> int:
         """1: the log mean."""
         return 1
-
-    def check(self, y: Tensor) -> None:
-        """Finite numbers >= 0."""
-        refuse_outside(~(y.isfinite() & (y >= 0)), y, "Exponential outcomes must be numbers >= 0")
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The log of the mean; its scale is the coefficient of variation, at most 1.
@@ -150,11 +150,6 @@ class Exponential(Likelihood):
         mean = torch.where(mean > 0, mean, 1e-3)
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
         return mean.log().unsqueeze(-1), scale.unsqueeze(-1)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> ExponentialDistribution:
         """Exponential with mean exp(raw)."""

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ansatz.likelihoods.categorical import class_counts
+from ansatz.likelihoods.categorical import class_counts, half_weight
 from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
-from ansatz.likelihoods.pixel_weights import half_weight
-from ansatz.likelihoods.support import refuse_outside
+from ansatz.likelihoods.support import check_codes
 from ansatz.spec import TargetSpec
 
 
@@ -23,8 +22,8 @@ class Focal(Likelihood):
     with :math:`\eta` = raw, K logits, or one for two classes (:math:`q_1 = \sigma(\eta)`), and a
     weight :math:`a_k` per class. :math:`\gamma` = 0 is weighted cross-entropy. It is a loss and not
     a likelihood: its q is less sure than P(y | x). Where it is smallest, :math:`a_k P(k | x)
-    |f'(q_k)|` is the same for all classes, :math:`f(q) = -(1 - q)^\gamma \log q`; ``unweighted`` and ``probs``
-    undo that,
+    |f'(q_k)|` is the same for all classes, :math:`f(q) = -(1 - q)^\gamma \log q`; ``unweighted``
+    and ``probs`` undo that,
 
     .. math:: P(k | x) \propto \frac{1}{a_k |f'(q_k)|}, \qquad
               |f'(q)| = (1 - q)^{\gamma - 1} \left(\frac{1 - q}{q} - \gamma \log q\right)
@@ -81,11 +80,7 @@ class Focal(Likelihood):
 
     def check(self, y: Tensor) -> None:
         """Whole numbers from 0, below K where K is known."""
-        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
-        refuse_outside(bad, y, "Class codes must be whole numbers >= 0")
-        if self.classes:
-            expected = f"Class codes must be below the number of classes, {self.classes}"
-            refuse_outside(y >= self.classes, y, expected)
+        check_codes(y, self.classes)
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The constant that minimises the loss; a class without a row is given half a row."""

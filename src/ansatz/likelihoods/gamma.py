@@ -8,8 +8,6 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     require_same_shape,
@@ -17,10 +15,15 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
-from ansatz.likelihoods.stirling import HALF_LOG_2PI, log_gamma_half, stirling
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.special.gamma import (
+    HALF_LOG_2PI,
+    log_gamma_half,
+    log_gammainc,
+    log_gammaincc,
+    stirling,
+)
+from ansatz.likelihoods.special.logarithms import soft_cap, soft_clamp
+from ansatz.likelihoods.special.tensors import elementwise, wide
 
 
 class GammaDistribution(Distribution):
@@ -87,12 +90,8 @@ class GammaDistribution(Distribution):
         """a y / mu, the argument of the incomplete gamma functions."""
         return self.shape * y.clamp(min=0) * (-self.log_mean).exp()
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(a, a y / mu), differentiable in y, mu and phi."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(a, a y / mu)."""
+        """log P(a, a y / mu), differentiable in y, mu and phi."""
         return log_gammainc(self.shape, self._x(y))
 
     def log_survival(self, y: Tensor) -> Tensor:
@@ -165,19 +164,12 @@ class Gamma(Likelihood):
     """
 
     name = "gamma"
+    support = "positive"
     link_name = "log"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Positive finite numbers."""
-        refuse_outside(~(y.isfinite() & (y > 0)), y, "Gamma outcomes must be numbers > 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""
@@ -192,11 +184,6 @@ class Gamma(Likelihood):
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
         return self.dispersion.append(mean.log(), scale, _dispersion(y, weight))
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> GammaDistribution:
         """Gamma with mean exp(raw[0])."""

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from ansatz.likelihoods.dispersion import Unit
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -12,8 +13,6 @@ from ansatz.likelihoods.likelihood import (
     weighted_median,
     weighted_sd,
 )
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.likelihoods.unit import Unit
 from ansatz.spec import TargetSpec
 
 
@@ -47,6 +46,7 @@ class Huber(Likelihood):
     """
 
     name = "huber"
+    support = "real"
     has_distribution = False
 
     def __init__(self, *, delta: float = 1.345) -> None:
@@ -58,10 +58,6 @@ class Huber(Likelihood):
     def outputs(self, target: TargetSpec) -> int:
         """1: the prediction."""
         return 1
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Outcomes of huber must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The scale s; the sd of y where more than half of its values are equal."""

@@ -6,20 +6,17 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ansatz.likelihoods.count_search import count_search
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    require_same_shape,
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
 from ansatz.likelihoods.poisson import PoissonDistribution
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.likelihoods.zero_truncated import log_positive, positive_rate
+from ansatz.likelihoods.special.logarithms import log_positive, positive_rate, soft_clamp
+from ansatz.likelihoods.special.roots import count_search
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.spec import TargetSpec
 
 
@@ -82,10 +79,6 @@ class HurdlePoissonDistribution(Distribution):
         positive = torch.where(y == 0, 1.0, y)
         count = self._counts.log_prob(positive) - log_positive(self.log_rate)
         return torch.where(y == 0, logsigmoid(-self.logits), logsigmoid(self.logits) + count)
-
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(Y <= y), differentiable in both parameters."""
-        return self.log_cdf(y).exp()
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails."""
@@ -163,7 +156,7 @@ class HurdlePoissonDistribution(Distribution):
 
 
 def _positive_crps(y: Tensor, log_rate: Tensor) -> tuple[Tensor, Tensor]:
-    """The truncated distribution's score at y and at 0: the Poisson distribution's, solved for it."""
+    """The score of the truncated distribution at y and at 0, solved from Poisson's."""
     likelihood, s = PoissonDistribution(log_rate), log_positive(log_rate).exp()
     zero = likelihood.crps(torch.zeros_like(y)) / s**2
     return (likelihood.crps(y) - (1 - s) * y.abs()) / s + (1 - s) * zero, zero
@@ -206,16 +199,12 @@ class HurdlePoisson(Likelihood):
     """
 
     name = "hurdle_poisson"
+    support = "counts"
     link_name = "log"
 
     def outputs(self, target: TargetSpec) -> int:
         """2: the log rate and the log odds of a positive count."""
         return 2
-
-    def check(self, y: Tensor) -> None:
-        """Whole numbers >= 0."""
-        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
-        refuse_outside(bad, y, "Counts of hurdle_poisson must be whole numbers >= 0")
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The rate of the positive counts' mean, and the log odds of their share.
@@ -236,11 +225,6 @@ class HurdlePoisson(Likelihood):
         scale = torch.where(sd > 0, (sd / torch.where(sd > 0, whole, 1.0)).clamp(max=1), 1.0)
         shift = torch.stack([log_rate, torch.logit(share)], -1)
         return shift, torch.stack([scale, torch.ones_like(scale)], -1)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> HurdlePoissonDistribution:
         """Hurdle Poisson with log rate raw[0] and log odds raw[1]."""

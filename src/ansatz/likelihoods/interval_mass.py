@@ -1,4 +1,4 @@
-"""The probability of an interval under a likelihood, for wild raw numbers and in the farthest tails."""
+"""The probability of an interval under a likelihood, in the farthest tails too."""
 
 import math
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.likelihoods.log_link import soft_cap
+from ansatz.likelihoods.special.logarithms import soft_cap
 
 LARGEST = 1e30  # of a loss, from where on it grows like a logarithm: float32 holds its gradient
 
@@ -32,13 +32,6 @@ def minus_log_mass(
         - raw: ``(..., P)``.
         - lower, upper, rows: ``(...)``.
         - returns: ``(...)``, in raw's precision.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> ends = torch.zeros(1), torch.full((1,), torch.inf)
-        >>> minus_log_mass(Normal(dispersion=1.0), torch.zeros(1, 1), *ends)
-        tensor([0.6931])
     """
     if rows is None:
         rows = torch.ones_like(lower, dtype=torch.bool)
@@ -53,29 +46,14 @@ def minus_log_mass(
 
 
 def minus_log_survival(likelihood: Likelihood, raw: Tensor, y: Tensor, rows: Tensor) -> Tensor:
-    """-log P(Y > y) on some rows, 0 elsewhere and where all of the support lies beyond y.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Exponential
-        >>> rows = torch.tensor([True, False])
-        >>> minus_log_survival(Exponential(), torch.zeros(2, 1), torch.ones(2), rows)
-        tensor([1., 0.])
-    """
+    """-log P(Y > y) on some rows, 0 elsewhere and where all of the support lies beyond y."""
     rows = rows & ~nothing_below(_only(likelihood, rows, raw, y)[0], y)
     return _tail("log_survival", likelihood, raw, y, rows).to(raw.dtype)
 
 
 @torch.no_grad()
 def nothing_below(distribution: Distribution, value: Tensor) -> Tensor:
-    """Where P(Y <= value) is 0 by the support alone.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> nothing_below(Poisson().distribution(torch.zeros(2, 1)), torch.tensor([-1.0, 0.0]))
-        tensor([ True, False])
-    """
+    """Where P(Y <= value) is 0 by the support alone."""
     below, edge = value < distribution.lower, value == distribution.lower
     if none(edge):
         return below | (value == -math.inf)
@@ -83,13 +61,7 @@ def nothing_below(distribution: Distribution, value: Tensor) -> Tensor:
 
 
 def none(rows: Tensor) -> bool:
-    """Whether no row is meant, so that its branch may be left out; False where nobody can know.
-
-    Example:
-        >>> import torch
-        >>> none(torch.tensor([False, False]))
-        True
-    """
+    """Whether no row is meant, so that its branch may be left out; False where nobody can know."""
     try:
         return not bool(rows.any())
     except RuntimeError:  # inside vmap, and on the meta device

@@ -9,13 +9,6 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution, bisect
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.half_line import continued, safe_log
-from ansatz.likelihoods.inverse_gaussian_tail import (
-    log_inverse_gaussian_cdf,
-    log_inverse_gaussian_survival,
-    log_tails,
-)
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     require_same_shape,
@@ -23,11 +16,15 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
-from ansatz.likelihoods.positive_quantile import positive_quantile
-from ansatz.likelihoods.stirling import HALF_LOG_2PI
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
+from ansatz.likelihoods.special.logarithms import continued, safe_log, soft_cap, soft_clamp
+from ansatz.likelihoods.special.normal import (
+    log_inverse_gaussian_cdf,
+    log_inverse_gaussian_survival,
+    log_tails,
+)
+from ansatz.likelihoods.special.roots import positive_quantile
+from ansatz.likelihoods.special.tensors import elementwise, wide
 
 
 class InverseGaussianDistribution(Distribution):
@@ -90,10 +87,6 @@ class InverseGaussianDistribution(Distribution):
         gap = _scaled_gap(self._d(y), self._c)
         value = -0.5 * (gap + self.dispersion.log()) - HALF_LOG_2PI - 1.5 * safe_log(y)
         return continued(value, y, -math.inf, -math.inf)
-
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(Y <= y), differentiable in y, mu and phi."""
-        return self.log_cdf(y).exp()
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails, twice differentiable."""
@@ -208,19 +201,12 @@ class InverseGaussian(Likelihood):
     """
 
     name = "inverse_gaussian"
+    support = "positive"
     link_name = "log"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Positive finite numbers."""
-        refuse_outside(~(y.isfinite() & (y > 0)), y, "InverseGaussian outcomes must be numbers > 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""
@@ -237,11 +223,6 @@ class InverseGaussian(Likelihood):
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
         phi = _dispersion(y.double(), weight.double()).to(y.dtype)
         return self.dispersion.append(mean.log(), scale, phi)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> InverseGaussianDistribution:
         """Inverse Gaussian with mean exp(raw[0])."""

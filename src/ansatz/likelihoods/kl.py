@@ -6,10 +6,10 @@ from torch import Tensor
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    refuse_where,
     require_same_shape,
     weighted_mean,
 )
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
 

@@ -5,18 +5,15 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.absolute import absolute
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
     Likelihood,
-    require_same_shape,
     unit_and_floor,
     weighted_mean,
     weighted_median,
 )
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.special.tensors import absolute
 
 
 class LaplaceDistribution(Distribution):
@@ -67,12 +64,8 @@ class LaplaceDistribution(Distribution):
         """-|z| - log(2 scale) with z = (y - location) / scale."""
         return -absolute(self._z(y)) - (2 * self.scale).log()
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """e^z / 2 below the location, 1 - e^-z / 2 above."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(Y <= y), exact in both tails."""
+        """log(e^z / 2) below the location, log(1 - e^-z / 2) above."""
         return _log_tail(-self._z(y))
 
     def log_survival(self, y: Tensor) -> Tensor:
@@ -135,18 +128,11 @@ class Laplace(Likelihood):
     """
 
     name = "laplace"
+    support = "real"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted scale, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Laplace outcomes must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the scale."""
@@ -159,11 +145,6 @@ class Laplace(Likelihood):
         """Median of y and the mean absolute deviation from it."""
         median, b = _median_and_deviation(y, weight)
         return self.dispersion.append(median, torch.where(b > 0, b, torch.ones_like(b)), b)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> LaplaceDistribution:
         """Laplace(mu, b)."""

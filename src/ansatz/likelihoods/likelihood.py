@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from ansatz.errors import DataError
+from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.support import Support, check_support
 from ansatz.spec import TargetSpec
 
 
@@ -34,6 +35,7 @@ class Likelihood(nn.Module):
     has_distribution: ClassVar[bool] = True  # False: a loss without a density
     event_ndim: ClassVar[int] = 0  # trailing axes of y that make up one outcome: 1 for a vector
     link_name: ClassVar[str] = "identity"  # from the mean (or location) to the first raw number
+    support: ClassVar[Support] = "any"  # the outcomes that check accepts
     options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
 
     def __new__(cls, *args: Any, **options: Any) -> "Likelihood":
@@ -43,11 +45,14 @@ class Likelihood(nn.Module):
         return likelihood
 
     def outputs(self, target: TargetSpec) -> int:
-        """P, the raw numbers per outcome."""
+        """P, the raw numbers per outcome: by default 1, and 1 more for a predicted dispersion."""
+        if isinstance(head := getattr(self, "dispersion", None), PositiveHead):
+            return 1 + head.outputs
         raise TypeError(f"{type(self).__name__} does not say how many raw numbers it needs.")
 
     def check(self, y: Any) -> None:
-        """Refuses outcomes outside the support, naming the row, the value and likelihoods that fit."""
+        """Rejects outcomes outside the support, naming the row, the value and what would fit."""
+        check_support(self.support, y, type(self).__name__)
 
     def observe(self, y: Any, weight: Tensor) -> None:
         """Sets the buffers that depend on the outcomes of the training rows: unit and floor."""
@@ -66,11 +71,12 @@ class Likelihood(nn.Module):
         """
 
     def loss(self, raw: Tensor, y: Any) -> Tensor:
-        """One number per outcome; for a likelihood, its negative log-likelihood in the stable form."""
-        raise TypeError(f"{type(self).__name__} defines no loss.")
+        """One number per outcome: the negative log-likelihood, or the loss."""
+        require_same_shape(self.name, raw, y)
+        return -self.distribution(raw).log_prob(y)
 
     def joint_loss(self, raw: Tensor, y: Any, weight: Tensor) -> Tensor:
-        """Shares of the total loss that already contain the weights; for likelihoods that couple rows.
+        """Shares of the total loss, weights included, for likelihoods that couple rows.
 
         In their total a weight acts on more than its own row: a row of weight 2 is twice in every
         risk set. For additive likelihoods it is ``weight * loss``.
@@ -95,7 +101,8 @@ class Likelihood(nn.Module):
     def distribution(self, raw: Tensor) -> Distribution:
         """The predictive distribution (likelihoods only)."""
         raise TypeError(
-            f"{type(self).__name__} is a loss, not a likelihood: it predicts a point, no distribution."
+            f"{type(self).__name__} is a loss, not a likelihood: it predicts a point, no "
+            "distribution."
         )
 
     def given(self, raw: Tensor, y: Any) -> tuple[Distribution, Tensor]:
@@ -130,13 +137,6 @@ def require_same_shape(
     """Refuses to broadcast (N, 1) against (N,): raw without its last axis must have y's shape.
 
     An outcome that is a vector has the shape ``event`` behind it.
-
-    Example:
-        >>> import torch
-        >>> require_same_shape("normal", torch.zeros(3, 2), torch.zeros(3, 1))
-        Traceback (most recent call last):
-        ...
-        ValueError: normal needs one outcome per raw row: raw (3, 2) goes with y (3,), got y (3, 1).
     """
     expected = (*raw.shape[:-1], *event)
     if expected != y.shape:
@@ -157,68 +157,25 @@ def _advice(raw: Tensor, y: Tensor, event: tuple[int, ...]) -> str:
     )
 
 
-def refuse_where(bad: Tensor, y: Tensor, expected: str, advice: str) -> None:
-    """Raises a DataError that names the first value of ``y`` where ``bad`` holds.
-
-    Example:
-        >>> import torch
-        >>> y = torch.tensor([1.0, -1.0])
-        >>> refuse_where(y < 0, y, "Counts must be >= 0", "Use normal.")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: Counts must be >= 0, got -1.0 at y[1]. Use normal.
-    """
-    if bool(bad.any()):
-        where = tuple(int(i) for i in bad.nonzero()[0])
-        count = int(bad.sum())
-        more = f" (and {count - 1} more)" if count > 1 else ""
-        place = ", ".join(map(str, where))
-        raise DataError(f"{expected}, got {y[where].item()} at y[{place}]{more}. {advice}")
-
-
 def expand_weight(weight: Tensor, y: Tensor) -> Tensor:
-    """The weight of every outcome: ``(B,)`` row weights repeated over the targets of each row.
-
-    Example:
-        >>> import torch
-        >>> expand_weight(torch.tensor([1.0, 2.0]), torch.zeros(2, 3)).shape
-        torch.Size([2, 3])
-    """
+    """The weight of every outcome: ``(B,)`` row weights repeated over the targets of each row."""
     return weight.reshape(weight.shape + (1,) * (y.ndim - weight.ndim)).expand_as(y)
 
 
 def weighted_mean(y: Tensor, weight: Tensor) -> Tensor:
-    """The mean over rows with frequency weights, ``(...)`` for y ``(B, ...)``.
-
-    Example:
-        >>> import torch
-        >>> weighted_mean(torch.tensor([1.0, 4.0]), torch.tensor([2.0, 1.0]))
-        tensor(2.)
-    """
+    """The mean over rows with frequency weights, ``(...)`` for y ``(B, ...)``."""
     weight = expand_weight(weight, y)
     # where, not multiplication: an unobserved row may hold nan, and nan * 0 is nan.
     return torch.where(weight > 0, y * weight, 0).sum(0) / weight.sum(0)
 
 
 def weighted_sd(y: Tensor, weight: Tensor) -> Tensor:
-    """The maximum-likelihood standard deviation over rows with frequency weights.
-
-    Example:
-        >>> import torch
-        >>> weighted_sd(torch.tensor([1.0, 3.0]), torch.ones(2))
-        tensor(1.)
-    """
+    """The maximum-likelihood standard deviation over rows with frequency weights."""
     return weighted_mean((y - weighted_mean(y, weight)) ** 2, weight).sqrt()
 
 
 def weighted_median(y: Tensor, weight: Tensor) -> Tensor:
-    """The median over rows with frequency weights; the middle of the two where two qualify.
-
-    Example:
-        >>> import torch
-        >>> weighted_median(torch.tensor([1.0, 5.0, 9.0]), torch.tensor([2.0, 1.0, 1.0]))
-        tensor(3.)
-    """
+    """The median over rows with frequency weights; the middle of the two where two qualify."""
     weight = expand_weight(weight, y)
     # Unobserved rows go last: they carry no weight, and may hold nan.
     y, order = torch.where(weight > 0, y, torch.inf).sort(0)
@@ -236,12 +193,6 @@ def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
     with r the resolution of y, its smallest gap between values: an outcome that was rounded to r
     carries no evidence for anything sharper. Without it, rounded outcomes reward spikes.
-
-    Example:
-        >>> import torch
-        >>> unit, floor = unit_and_floor(torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.ones(4))
-        >>> round(floor.item(), 4)
-        0.2887
     """
     columns = y.reshape(len(y), -1)
     weight = expand_weight(weight, y).reshape(columns.shape)

@@ -7,20 +7,16 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.half_line import continued, safe_log
 from ansatz.likelihoods.likelihood import (
     Likelihood,
-    require_same_shape,
     unit_and_floor,
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
-from ansatz.likelihoods.normal_tail import log_ndtr
-from ansatz.likelihoods.stirling import HALF_LOG_2PI
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
+from ansatz.likelihoods.special.logarithms import continued, safe_log, soft_clamp
+from ansatz.likelihoods.special.normal import log_ndtr
+from ansatz.likelihoods.special.tensors import wide
 
 
 class LogNormalDistribution(Distribution):
@@ -154,19 +150,12 @@ class LogNormal(Likelihood):
     """
 
     name = "log_normal"
+    support = "positive"
     link_name = "log"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted sigma, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Positive finite numbers."""
-        refuse_outside(~(y.isfinite() & (y > 0)), y, "LogNormal outcomes must be numbers > 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""
@@ -176,11 +165,6 @@ class LogNormal(Likelihood):
         """Mean and sd of log y."""
         mean, sd = weighted_mean(y.log(), weight), weighted_sd(y.log(), weight)
         return self.dispersion.append(mean, torch.where(sd > 0, sd, 1.0), sd)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> LogNormalDistribution:
         """Log-normal with median exp(raw[0])."""
@@ -192,12 +176,6 @@ def relative_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
     The floor is the sd floor of y over the mean of y, at most half the unit; where all y are equal
     the unit is 1e-3.
-
-    Example:
-        >>> import torch
-        >>> unit, floor = relative_unit_and_floor(torch.tensor([1.0, 2.0, 3.0]), torch.ones(3))
-        >>> round(floor.item(), 4)  # 1 / sqrt(12) / 2
-        0.1443
     """
     dtype, y, weight = y.dtype, y.double(), weight.double()
     _, floor = unit_and_floor(y, weight)

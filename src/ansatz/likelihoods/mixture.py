@@ -6,9 +6,13 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.distribution import Distribution, crps_between, crps_levels
-from ansatz.likelihoods.quadrature import gauss
-from ansatz.likelihoods.vector_distribution import VectorDistribution
+from ansatz.likelihoods.distribution import (
+    Distribution,
+    VectorDistribution,
+    crps_between,
+    crps_levels,
+)
+from ansatz.likelihoods.special.quadrature import gauss
 
 
 class _Mixing:
@@ -69,15 +73,6 @@ class Mixture(_Mixing, Distribution):
     Args:
         components: distributions of one batch shape.
         log_weights: ``(S,)``; equal weights if not given.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import NormalDistribution
-        >>> from ansatz.likelihoods.mixture import Mixture
-        >>> one = torch.ones(3)
-        >>> mixture = Mixture([NormalDistribution(-one, one), NormalDistribution(one, one)])
-        >>> mixture.variance[0].item(), mixture.between_variance[0].item()
-        (2.0, 1.0)
     """
 
     def __init__(
@@ -163,17 +158,7 @@ class Mixture(_Mixing, Distribution):
 
 
 class ClassMixture(Mixture):
-    """Distributions over ordered classes mixed with fixed weights.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import OrdinalDistribution
-        >>> from ansatz.likelihoods.mixture import ClassMixture
-        >>> steps = torch.zeros(2)
-        >>> parts = [OrdinalDistribution(torch.tensor([eta]), steps) for eta in (-1.0, 1.0)]
-        >>> ClassMixture(parts).probs.sum().item()
-        1.0
-    """
+    """Distributions over ordered classes mixed with fixed weights."""
 
     @property
     def probs(self) -> Tensor:
@@ -192,15 +177,6 @@ class VectorMixture(_Mixing, VectorDistribution):
     Args:
         components: distributions of one batch and event shape.
         log_weights: ``(S,)``; equal weights if not given.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import MultivariateNormal
-        >>> from ansatz.likelihoods.mixture import VectorMixture
-        >>> likelihood = MultivariateNormal(covariance="diagonal")
-        >>> parts = [likelihood.distribution(torch.full((5, 4), value)) for value in (0.0, 1.0)]
-        >>> VectorMixture(parts).mean[0]
-        tensor([0.5000, 0.5000])
     """
 
     def __init__(
@@ -272,7 +248,7 @@ def _entropy(distribution: Distribution) -> Tensor:
 
 
 def _by_quantiles(distribution: Distribution) -> Tensor:
-    """-E[log p(F^{-1}(U))]; each value of a discrete distribution counts with its own probability."""
+    """-E[log p(F^{-1}(U))]; a sum over the values of a discrete distribution."""
     like = distribution.mean
     if distribution.discrete:
         return _by_values(distribution, like)

@@ -6,13 +6,8 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.count_difference import count_difference
-from ansatz.likelihoods.count_search import count_search
-from ansatz.likelihoods.digamma import digamma_gap
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.incomplete_beta import log_betainc, log_betaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -20,11 +15,13 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_cap
 from ansatz.likelihoods.poisson import PoissonDistribution
-from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.special.beta import log_betainc, log_betaincc
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, digamma_gap, stirling
+from ansatz.likelihoods.special.logarithms import soft_cap
+from ansatz.likelihoods.special.quadrature import count_difference
+from ansatz.likelihoods.special.roots import count_search
+from ansatz.likelihoods.special.tensors import elementwise, wide
 
 
 class NegativeBinomialDistribution(Distribution):
@@ -80,12 +77,11 @@ class NegativeBinomialDistribution(Distribution):
         zero = -_log1p_over(self.dispersion, self.mean)
         return torch.where(count, torch.where(y == 0, zero, value), -math.inf)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """1 - I_q(floor(y) + 1, 1 / alpha), with q = alpha mu / (1 + alpha mu)."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(Y <= y), accurate in both tails and differentiable in mu and alpha."""
+        """log(1 - I_q(floor(y) + 1, 1 / alpha)), with q = alpha mu / (1 + alpha mu).
+
+        Accurate in both tails and differentiable in mu and alpha.
+        """
         return torch.where(y.floor() < 0, -math.inf, log_betaincc(*self._beta(y), logit=True))
 
     def log_survival(self, y: Tensor) -> Tensor:
@@ -198,20 +194,12 @@ class NegativeBinomial(Likelihood):
     """
 
     name = "negative_binomial"
+    support = "counts"
     link_name = "log"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Whole numbers >= 0."""
-        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
-        refuse_outside(bad, y, "Negative binomial counts must be whole numbers >= 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""
@@ -233,11 +221,6 @@ class NegativeBinomial(Likelihood):
         mean, sd = _mean(y, weight), weighted_sd(y, weight)
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
         return self.dispersion.append(mean.log(), scale, _dispersion(y, weight))
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> NegativeBinomialDistribution:
         """Negative binomial with mean exp(raw[0])."""

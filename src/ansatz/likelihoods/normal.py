@@ -14,9 +14,7 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.normal_tail import log_ndtr
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.special.normal import log_ndtr
 
 
 class NormalDistribution(Distribution):
@@ -135,20 +133,13 @@ class Normal(Likelihood):
     """
 
     name = "normal"
+    support = "real"
 
     def __init__(self, *, dispersion: Dispersion = "predicted", beta: float = 0.5) -> None:
         super().__init__()
         if not 0 <= beta <= 1:
             raise ValueError(f"beta of Normal must be in [0, 1], got {beta}.")
         self.dispersion, self.beta = PositiveHead(dispersion), beta
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted spread, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Normal outcomes must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the spread."""
@@ -158,11 +149,6 @@ class Normal(Likelihood):
         """Mean and sd of y."""
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
         return self.dispersion.append(mean, torch.where(sd > 0, sd, torch.ones_like(sd)), sd)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood times sd^(2 beta), in units of sd(y) and held constant."""

@@ -1,20 +1,20 @@
 """The normal mixture: outcomes with several peaks, or any shape at all."""
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
+from torch.nn.functional import pad, softplus
 
-from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.dispersion import PositiveHead, softplus_inverse
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    require_same_shape,
     unit_and_floor,
     weighted_sd,
 )
 from ansatz.likelihoods.normal_mixture_distribution import NormalMixtureDistribution
-from ansatz.likelihoods.normal_mixture_fit import MixtureFit, fit_mixture
-from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
 
@@ -55,6 +55,7 @@ class NormalMixture(Likelihood):
     """
 
     name = "normal_mixture"
+    support = "real"
 
     def __init__(self, *, components: int = 3) -> None:
         super().__init__()
@@ -66,10 +67,6 @@ class NormalMixture(Likelihood):
     def outputs(self, target: TargetSpec | None = None) -> int:
         """M means, M spreads and M - 1 log odds."""
         return 3 * self.components - 1
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Outcomes of a normal mixture must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the spreads."""
@@ -93,14 +90,141 @@ class NormalMixture(Likelihood):
         shape = (*y.shape[1:], self.outputs())
         return shift.reshape(shape), scale.reshape(shape)
 
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
-
     def distribution(self, raw: Tensor) -> NormalMixtureDistribution:
         """The mixture."""
         means, r, odds = raw.split([self.components, self.components, self.components - 1], -1)
         # Units are one per target: the components go first while the head is applied.
         sds = self.dispersion(r.movedim(-1, 0).unsqueeze(-1)).movedim(0, -1)
         return NormalMixtureDistribution(pad(odds, (1, 0)), means, sds)
+
+
+_THINNED = 4096  # rows that show where the maximum is
+_LEAST = 1e-4  # a spread is at least this part of the unit above the floor
+
+
+class MixtureFit(NamedTuple):
+    """Logits, means and r with sd = unit * softplus(r) + floor, ``(M,)`` each."""
+
+    logits: Tensor
+    means: Tensor
+    raw_sds: Tensor
+
+
+def fit_mixture(
+    y: Tensor, weight: Tensor, components: int, unit: Tensor, floor: Tensor
+) -> MixtureFit:
+    """A local maximum of the likelihood of M normal components, in double precision.
+
+    EM from means at the quantiles (k - 1/2) / M of y and equal weights climbs towards a maximum,
+    where Newton's method takes over: EM alone converges no faster than the components are distinct.
+    A spread that falls to its floor is held there.
+
+    Args:
+        y: ``(N,)``.
+        weight: ``(N,)`` frequency weights, positive.
+        components: M.
+        unit: the sd of y, ``()``.
+        floor: the least sd, ``()``.
+    """
+    y, weight, unit, floor = (t.detach().double() for t in (y, weight, unit, floor))
+    weight = weight / weight.sum()
+    centre = weight @ y
+    z, least = (y - centre) / unit, floor / unit  # in units of sd(y), so that nothing is ill-scaled
+    means = _quantiles(z, weight, components)
+    step = 0.01 * (torch.arange(components).to(z) - (components - 1) / 2)
+    if components > 1 and float(means.diff().min()) < 1e-3:  # ties would be a saddle
+        means = means + step
+    sd = torch.full_like(means, 1.0 / components).clamp(min=float(least) + _LEAST)
+    theta = torch.cat([means, softplus_inverse(sd - least), torch.zeros_like(means)])
+    if bool((z == z[0]).all()):
+        r = softplus_inverse(torch.full_like(means, _LEAST))
+        theta = torch.cat([step, r, torch.zeros_like(means)])
+        return _unpack(theta, centre, unit)
+    theta = _climb(theta, z, weight, least)
+    return _unpack(theta, centre, unit)
+
+
+def _unpack(theta: Tensor, centre: Tensor, unit: Tensor) -> MixtureFit:
+    means, r, logits = theta.chunk(3)
+    return MixtureFit(logits, centre + unit * means, r)
+
+
+def _quantiles(z: Tensor, weight: Tensor, components: int) -> Tensor:
+    levels = (torch.arange(components).to(z) + 0.5) / components
+    ordered, order = z.sort()
+    mass = weight[order].cumsum(0)
+    return ordered[torch.searchsorted(mass, levels).clamp(max=len(z) - 1)]
+
+
+def _climb(theta: Tensor, z: Tensor, weight: Tensor, least: Tensor) -> Tensor:
+    """EM to a neighbourhood, then Newton's method until the gradient is nothing."""
+    if len(z) > 2 * _THINNED:  # first on evenly spaced order statistics, then on all rows
+        theta = _climb(theta, *_thin(z, weight), least)
+    else:
+        for _ in range(100):
+            theta = _em_step(theta, z, weight, least)
+
+    def risk(theta: Tensor) -> Tensor:
+        means, r, logits = theta.chunk(3)
+        distribution = NormalMixtureDistribution(logits, means, softplus(r) + least)
+        return -(weight @ distribution.log_prob(z))
+
+    count = len(theta) // 3
+    bottom = torch.full_like(theta, -torch.inf)
+    bottom[count : 2 * count] = softplus_inverse(theta.new_tensor(_LEAST))
+    value = float(risk(theta))
+    for _ in range(100):
+        gradient, curvature = _derivatives(risk, theta)
+        free = (theta > bottom) | (gradient < 0)
+        free[2 * count] = False  # only differences of logits matter
+        if float(gradient[free].abs().max()) < 1e-11:
+            break
+        step = torch.zeros_like(theta)
+        step[free] = _newton_step(gradient[free], curvature[free][:, free])
+        for _ in range(12):
+            fresh = torch.maximum(theta - step, bottom)
+            found = float(risk(fresh))
+            # The last steps change the risk by less than it can be told.
+            if found <= value + 1e-15 * abs(value):
+                break
+            step = step / 2
+        else:
+            break
+        theta, value = fresh, found
+    return theta
+
+
+def _derivatives(risk: Callable[[Tensor], Tensor], theta: Tensor) -> tuple[Tensor, Tensor]:
+    with torch.enable_grad():
+        leaf = theta.detach().requires_grad_()
+        (gradient,) = torch.autograd.grad(risk(leaf), leaf, create_graph=True)
+        rows = [torch.autograd.grad(g, leaf, retain_graph=True)[0] for g in gradient]
+    return gradient.detach(), torch.stack(rows)
+
+
+def _newton_step(gradient: Tensor, hessian: Tensor) -> Tensor:
+    """Newton's step with the size of each curvature: it leaves saddles instead of seeking them."""
+    curvature, axes = torch.linalg.eigh(hessian)
+    curvature = curvature.abs().clamp(min=1e-9)
+    step = axes @ ((axes.T @ gradient) / curvature)
+    return step / (step.abs().max() / 2).clamp(min=1)
+
+
+def _thin(z: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    levels = (torch.arange(_THINNED).to(z) + 0.5) / _THINNED
+    ordered, order = z.sort()
+    place = torch.searchsorted(weight[order].cumsum(0), levels).clamp(max=len(z) - 1)
+    return ordered[place], torch.full_like(levels, 1 / _THINNED)
+
+
+def _em_step(theta: Tensor, z: Tensor, weight: Tensor, least: Tensor) -> Tensor:
+    """Which component a row comes from, then each component's own maximum."""
+    means, r, logits = theta.chunk(3)
+    distribution = NormalMixtureDistribution(logits, means, softplus(r) + least)
+    terms = distribution.log_weights + distribution.components.log_prob(z.unsqueeze(-1))  # (N, M)
+    share = torch.softmax(terms, -1) * weight.unsqueeze(-1)
+    total = share.sum(0).clamp(min=1e-300)
+    means = (share * z.unsqueeze(-1)).sum(0) / total
+    variance = (share * (z.unsqueeze(-1) - means) ** 2).sum(0) / total
+    r = softplus_inverse((variance.sqrt() - least).clamp(min=_LEAST))
+    return torch.cat([means, r, total.log()])

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.inverse import find_root
 from ansatz.likelihoods.normal import NormalDistribution
-from ansatz.likelihoods.normal_tail import log_ndtr
+from ansatz.likelihoods.special.normal import log_ndtr
+from ansatz.likelihoods.special.roots import find_root
+from ansatz.likelihoods.special.tensors import wide
 
 # Where the slope of the density is looked at around each component's mean, in its sd.
 _STEPS = tuple(i / 4 for i in range(-10, 11))

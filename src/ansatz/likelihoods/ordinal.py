@@ -10,7 +10,7 @@ from ansatz.likelihoods.categorical import class_counts
 from ansatz.likelihoods.dispersion import softplus_inverse
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
-from ansatz.likelihoods.support import refuse_outside
+from ansatz.likelihoods.support import check_codes
 from ansatz.spec import TargetSpec
 
 
@@ -101,12 +101,8 @@ class OrdinalDistribution(Distribution):
         code = k.clamp(0, self.upper - 1).nan_to_num().long().unsqueeze(-1)
         return k, gap.expand(*k.shape, -1).gather(-1, code).squeeze(-1)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """Sigmoid(theta_k - eta), k the floor of y."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(Y <= y), exact in both tails."""
+        """log sigmoid(theta_k - eta), k the floor of y; exact in both tails."""
         k, gap = self._gap(y)
         inside = torch.where(k >= self.upper, 0.0, logsigmoid(gap))
         return torch.where(k < 0, -math.inf, inside)
@@ -194,11 +190,7 @@ class Ordinal(Likelihood):
 
     def check(self, y: Tensor) -> None:
         """Whole numbers from 0, below K where K is known."""
-        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
-        refuse_outside(bad, y, "Class codes must be whole numbers >= 0")
-        if self.classes:
-            expected = f"Class codes must be below the number of classes, {self.classes}"
-            refuse_outside(y >= self.classes, y, expected)
+        check_codes(y, self.classes)
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Thresholds at the log odds of the cumulative frequencies; eta = 0.

@@ -1,16 +1,214 @@
 """The Plackett-Luce likelihood: the outcome is a ranking of items."""
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad, softplus
 
-from ansatz.likelihoods.likelihood import Likelihood, refuse_where, require_same_shape
-from ansatz.likelihoods.ranking import RankingDistribution, Unranked, ranking_loss
+from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
 from ansatz.likelihoods.ranking_fit import fit_scores
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
+
+Unranked = Literal["last", "absent"]
+_STEP = 0.1  # of the trapezoid rule in log time, see RankingDistribution.places
+
+
+class RankingDistribution(Distribution):
+    r"""Items in the order in which they are drawn, each with probability in proportion to worth.
+
+    .. math:: p(y_1 \succ y_2 \succ \dots) =
+              \prod_l \frac{e^{s_{y_l}}}{\sum_{k \in C_l} e^{s_k}}
+
+    with :math:`C_l` the items that could have come at place l: all that are not ahead of it. A
+    ranking of fewer than K items is declared to be one of two things. ``"last"``: those it leaves
+    out came after the ranked ones and stay in every :math:`C_l` (a podium, a ballot's first
+    choices). ``"absent"``: they took no part and are in none (a race in which others started).
+
+    The same distribution comes from a race: item k arrives after an exponential time of rate
+    :math:`e^{s_k}`. A ranking has no mean, cdf or quantile; its items have expected ranks.
+
+    Args:
+        scores: ``(..., K)`` log worths, up to a constant per row.
+        unranked: what an order that leaves items out says about them.
+
+    Example:
+        >>> import torch
+        >>> distribution = RankingDistribution(torch.tensor([2.0, 1.0, 1.0]).log())
+        >>> distribution.log_prob(torch.tensor([0, 1, 2])).exp()  # 2/4 * 1/2 * 1
+        tensor(0.2500)
+        >>> distribution.log_prob(torch.tensor([0, -1, -1])).exp()  # 2/4: 0 came first
+        tensor(0.5000)
+
+    References:
+        Plackett (1975), The analysis of permutations. Applied Statistics 24, 193-202.
+        Luce (1959), Individual Choice Behavior.
+    """
+
+    discrete = True
+
+    def __init__(self, scores: Tensor, unranked: Unranked = "last") -> None:
+        self.scores = scores - scores.mean(-1, keepdim=True)
+        self.unranked = unranked
+
+    @property
+    def items(self) -> int:
+        """K."""
+        return self.scores.shape[-1]
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        """The shape of the batch; a sample has the K places behind it."""
+        return self.scores.shape[:-1]
+
+    @property
+    def probs(self) -> Tensor:
+        """P(item k comes first), ``(..., K)``."""
+        return torch.softmax(self.scores, -1)
+
+    @property
+    def mode(self) -> Tensor:
+        """The most probable order: by score, ``(..., K)`` codes; equal scores by code."""
+        return self.scores.sort(dim=-1, descending=True, stable=True).indices
+
+    @property
+    def ranks(self) -> Tensor:
+        """E[rank of item k], 1 for the first, ``(..., K)``: 1 + sum_j P(j is ahead of k)."""
+        ahead = torch.sigmoid(self.scores.unsqueeze(-2) - self.scores.unsqueeze(-1))
+        return 0.5 + ahead.sum(-1)  # an item is "ahead" of itself by one half
+
+    def prefers(self, i: int, j: int) -> Tensor:
+        """P(item i comes before item j), ``(...)``."""
+        return torch.sigmoid(self.scores[..., i] - self.scores[..., j])
+
+    def places(self, count: int) -> Tensor:
+        r"""P(item k is at place l) for the first ``count`` places, ``(..., K, count)``.
+
+        .. math:: \int f_k(t)\, P(l - 1 \text{ of the others arrived before } t)\, dt
+
+        with the arrival times of the race. In log time the integrand is analytic in a strip and
+        dies off faster than exponentially, where the trapezoid rule is exact to rounding.
+        """
+        if not 1 <= count <= self.items:
+            raise ValueError(f"count must be from 1 to the {self.items} items, got {count}.")
+        rows = self.scores.reshape(-1, self.items)
+        with torch.no_grad():
+            # e^(x - e^x), the density of log time, is below 1e-16 outside (-38, 4).
+            low, high = -float(rows.max()) - 38, 4 - float(rows.min())
+        times = torch.arange(low, high, _STEP, dtype=rows.dtype, device=rows.device)
+        size = max(1, 2**22 // (len(times) * self.items * count))
+        parts = [_places(block, times, count) for block in rows.split(size)]
+        return torch.cat(parts).reshape(*self.scores.shape, count)
+
+    def top(self, count: int) -> Tensor:
+        """P(item k is among the first ``count``), ``(..., K)``."""
+        return self.places(count).sum(-1)
+
+    def log_prob(self, y: Tensor) -> Tensor:
+        """Log probability of orders ``(..., L)``, best first, -1 behind the last ranked item.
+
+        What is no order (an item twice, an unknown code, a gap) has probability 0.
+        """
+        code = y.long()
+        possible = (code == y).all(-1) & is_ranking(code, self.items)
+        safe = torch.where(possible.unsqueeze(-1), code, -1)
+        shape = torch.broadcast_shapes(self.batch_shape, code.shape[:-1])
+        scores = self.scores.expand(*shape, self.items)
+        nll = ranking_loss(scores, safe.expand(*shape, code.shape[-1]), self.unranked)
+        return torch.where(possible, -nll, -math.inf)
+
+    def crps(self, y: Tensor) -> Tensor:
+        """Undefined: an order is no number."""
+        raise TypeError("RankingDistribution has no crps: an order is no number. Use kendall_tau.")
+
+    def interval(self, level: float) -> tuple[Tensor, Tensor]:
+        """Undefined: an order is no number."""
+        raise TypeError("RankingDistribution has no interval: an order is no number. Use places.")
+
+    def sample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Independent whole orders, ``(*shape, ..., K)`` codes: the items as they arrive."""
+        with torch.no_grad():
+            time = torch.empty(
+                (*shape, *self.scores.shape), dtype=self.scores.dtype, device=self.scores.device
+            ).exponential_(generator=generator)
+            # In logarithms (the Gumbel trick): worths of e^800 do not overflow.
+            return (time.log() - self.scores).argsort(-1)
+
+
+def ranking_loss(scores: Tensor, order: Tensor, unranked: Unranked) -> Tensor:
+    r"""Minus the log probability of each order: sums over places of (log C_l's worth - score).
+
+    The denominators are one cumulative log-sum-exp from the last place to the first, so nothing
+    overflows, and a pad is in none of them.
+
+    Shapes:
+        - scores: ``(..., K)``.
+        - order: ``(..., L)`` codes, best first; -1 behind the last.
+        - returns: ``(...)``.
+    """
+    ranked = order >= 0
+    mine = scores.gather(-1, order.clamp(min=0))  # (..., L)
+    # e^-100 of the least worth is below the rounding of any sum, in double precision too. An
+    # infinity would do the same to the value and make the second derivatives nan.
+    nothing = scores.detach().amin(-1, keepdim=True) - 100
+    line = torch.where(ranked, mine, nothing)
+    if unranked == "last":
+        left = ~ranked_items(order, scores.shape[-1])
+        rest = torch.where(left, scores, nothing).logsumexp(-1, keepdim=True)
+        line = torch.cat([line, rest], -1)
+    denominator = _from_the_end(line)[..., : order.shape[-1]]
+    return torch.where(ranked, denominator - mine, 0).sum(-1)
+
+
+def ranked_items(order: Tensor, items: int) -> Tensor:
+    """``(..., K)``, True for the items that an order ranks."""
+    seen = torch.zeros((*order.shape[:-1], items + 1), dtype=torch.bool, device=order.device)
+    return seen.scatter(-1, torch.where(order >= 0, order, items), True)[..., :items]
+
+
+def is_ranking(order: Tensor, items: int) -> Tensor:
+    """``(...)``, True where an order ``(..., L)`` names each of its items once and has no gap."""
+    ranked = order >= 0
+    known = ((order >= -1) & (order < items)).all(-1)
+    at_end = (ranked[..., 1:] <= ranked[..., :-1]).all(-1)
+    found = ranked_items(order.clamp(max=items - 1), items).sum(-1)
+    return known & at_end & (found == ranked.sum(-1))
+
+
+def _from_the_end(x: Tensor) -> Tensor:
+    """log(e^x_l + e^x_(l+1) + ...) along the last axis, by doubling strides.
+
+    Not torch.logcumsumexp: its forward-mode derivative is wrong for numbers some 50 apart (2.13).
+    """
+    length, stride = x.shape[-1], 1
+    while stride < length:
+        here, later = x[..., :-stride], x[..., stride:]
+        # softplus is linear beyond its threshold; the default of 20 would drop 2e-9.
+        x = torch.cat([here + softplus(later - here, threshold=40), x[..., -stride:]], -1)
+        stride *= 2
+    return x
+
+
+def _places(scores: Tensor, times: Tensor, count: int) -> Tensor:
+    """(B, K, count) for scores (B, K): the counts of arrivals grow item by item."""
+    x = times.reshape(-1, 1, 1) + scores  # (T, B, K)
+    density = (x - x.exp()).exp()
+    arrived = -torch.expm1(-x.exp())
+    items = scores.shape[-1]
+    before = x.new_zeros(*x.shape, count)  # (T, B, K, count): 0, 1, ... of the others arrived
+    before[..., 0] = 1
+    own = torch.eye(items, dtype=torch.bool, device=x.device)
+    for j in range(items):
+        p = torch.where(own[j], 0, arrived[..., j : j + 1]).unsqueeze(-1)  # (T, B, K, 1)
+        moved = torch.cat([torch.zeros_like(p * before[..., :1]), before[..., :-1]], -1)
+        before = before * (1 - p) + moved * p
+    return _STEP * (density.unsqueeze(-1) * before).sum(0)
 
 
 class PlackettLuce(Likelihood):

@@ -5,10 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.count_search import count_search
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -16,9 +13,10 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_cap
-from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
-from ansatz.likelihoods.support import refuse_outside
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, log_gammainc, log_gammaincc, stirling
+from ansatz.likelihoods.special.logarithms import soft_cap
+from ansatz.likelihoods.special.roots import count_search
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.spec import TargetSpec
 
 
@@ -70,12 +68,8 @@ class PoissonDistribution(Distribution):
         value = torch.where(y == 0, -self.log_rate.exp(), value)
         return torch.where(count, value, -math.inf)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """Q(floor(y) + 1, rate), the regularised upper incomplete gamma function."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(Y <= y), accurate in both tails and differentiable in the rate."""
+        """log Q(floor(y) + 1, rate), Q the upper incomplete gamma function."""
         k = y.floor()
         value = log_gammaincc(k.clamp(min=0) + 1, self.mean)
         return torch.where(k < 0, -math.inf, value)
@@ -110,7 +104,7 @@ class PoissonDistribution(Distribution):
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws; beyond a rate of 1e12 by the normal distribution, equal to 1e-6 sd there."""
+        """Independent draws; beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""
         with torch.no_grad():
             rate = self.mean.expand((*shape, *self.batch_shape))
             large = rate > 1e12
@@ -145,16 +139,12 @@ class Poisson(Likelihood):
     """
 
     name = "poisson"
+    support = "counts"
     link_name = "log"
 
     def outputs(self, target: TargetSpec) -> int:
         """1: the log mean."""
         return 1
-
-    def check(self, y: Tensor) -> None:
-        """Whole numbers >= 0."""
-        bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
-        refuse_outside(bad, y, "Poisson counts must be whole numbers >= 0")
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The log of the mean; its scale is the coefficient of variation, at most 1.
@@ -167,11 +157,6 @@ class Poisson(Likelihood):
         mean = torch.where(mean > 0, mean, 0.5 / (total + 1))
         scale = torch.where(sd > 0, (sd / mean).clamp(max=1), 1.0)
         return mean.log().unsqueeze(-1), scale.unsqueeze(-1)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> PoissonDistribution:
         """Poisson with mean exp(raw)."""

@@ -7,15 +7,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from ansatz.likelihoods.dispersion import softplus_inverse
+from ansatz.likelihoods.dispersion import Unit, softplus_inverse
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
     require_same_shape,
     unit_and_floor,
 )
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.likelihoods.unit import Unit
 from ansatz.spec import TargetSpec
 
 
@@ -51,6 +49,7 @@ class Quantiles(Likelihood):
     """
 
     name = "quantiles"
+    support = "real"
     has_distribution = False
 
     def __init__(self, *, levels: Sequence[float] = (0.05, 0.25, 0.5, 0.75, 0.95)) -> None:
@@ -72,10 +71,6 @@ class Quantiles(Likelihood):
     def outputs(self, target: TargetSpec | None = None) -> int:
         """One per level."""
         return len(self.levels)
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Outcomes of quantiles must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The unit of the distances between quantiles, the sd of y."""
@@ -142,11 +137,6 @@ def weighted_quantiles(y: Tensor, weight: Tensor, levels: Sequence[float]) -> Te
     The smallest value at which the cumulated weight reaches the level; where it is reached exactly
     every number up to the next value minimises the pinball loss, and the middle of the two is
     taken.
-
-    Example:
-        >>> import torch
-        >>> weighted_quantiles(torch.tensor([1.0, 2.0, 5.0]), torch.ones(3), [0.5, 0.9])
-        tensor([2., 5.])
     """
     weight = expand_weight(weight, y)
     # Unobserved rows go last: they carry no weight, and may hold nan.

@@ -3,12 +3,13 @@
 import math
 from typing import Literal
 
+import numpy as np
 import torch
+from scipy.optimize import minimize
 from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -16,11 +17,92 @@ from ansatz.likelihoods.likelihood import (
     unit_and_floor,
     weighted_median,
 )
-from ansatz.likelihoods.stirling import log_gamma_half
-from ansatz.likelihoods.student_fit import LEAST, fit_student
-from ansatz.likelihoods.student_tail import log_density, log_student_cdf, student_quantile
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.special.gamma import log_gamma_half
+from ansatz.likelihoods.special.student import log_density, log_student_cdf, student_quantile
+from ansatz.likelihoods.special.tensors import wide
+
+LEAST, MOST = 2.0, 1000.0  # of a nu that is estimated
+
+
+def fit_student(
+    z: Tensor, weight: Tensor, scale: Tensor | None, floor: float, nu: float | None
+) -> tuple[Tensor, Tensor, float]:
+    """Location, scale and nu that minimise the weighted loss, by a trust-region Newton method.
+
+    In (location, log(scale - floor), log(nu - 2)). Many rows start where some 10,000 of their
+    order statistics lead, and need a few steps from there.
+
+    Args:
+        z: ``(N,)`` outcomes, centred and scaled to a spread near 1.
+        weight: ``(N,)``, adding up to 1.
+        scale: the known scale; None to estimate it.
+        floor: the least scale.
+        nu: the known degrees of freedom; None to estimate them, at most 1000.
+    """
+    free_nu = nu is None
+
+    def unpack(theta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        s = theta[1].exp() + floor if scale is None else scale
+        n = theta[-1].exp() + LEAST if free_nu else torch.as_tensor(nu).to(theta)
+        return theta[0], s, n
+
+    def loss(theta: Tensor) -> Tensor:
+        m, s, n = unpack(theta)
+        return (weight * (s.log() - log_density((z - m) / s, n))).sum()
+
+    if bool((z == z[0]).all()):  # the likelihood rises all the way to a spike: stay at the floor
+        return z[0], z.new_tensor(floor) if scale is None else scale, MOST if nu is None else nu
+    start = [0.0] + [0.0] * (scale is None) + [math.log(6.0)] * free_nu
+    if len(z) > 20_000:
+        z, order = z.sort()
+        weight, every = weight[order], len(z) // 10_000
+        near = fit_student(z[::every], weight[::every], scale, floor, nu)
+        start[0] = float(near[0])
+        if scale is None:
+            start[1] = math.log(max(float(near[1]) - floor, 1e-9))
+        if free_nu:
+            start[-1] = math.log(min(near[2], 0.8 * MOST) - LEAST)
+    theta = _newton(loss, start, z)
+    m, s, n = unpack(theta)
+    if free_nu and not float(n) < 0.9 * MOST:  # it rises all the way to the normal distribution
+        return fit_student(z, weight, scale, floor, MOST)
+    return m, s, float(n)
+
+
+def _newton(loss, start: list[float], like: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+    """Trust-region Newton on a handful of numbers, derivatives by autograd."""
+
+    def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        point = torch.as_tensor(theta).to(like).requires_grad_()
+        value = loss(point)
+        (gradient,) = torch.autograd.grad(value, point)
+        return float(value.detach()), gradient.cpu().numpy()
+
+    def hessian(theta: np.ndarray) -> np.ndarray:
+        point = torch.as_tensor(theta).to(like)
+        return torch.autograd.functional.hessian(loss, point).cpu().numpy()
+
+    def halt(theta: np.ndarray) -> None:
+        # On its way to infinity: a nu above its cap, a scale at its floor.
+        if theta[1:].max(initial=0.0) > math.log(MOST) or theta[1:].min(initial=0.0) < -25:
+            raise StopIteration
+
+    with torch.enable_grad():
+        found = minimize(
+            value_and_gradient,
+            np.array(start),
+            jac=True,
+            hess=hessian,
+            method="trust-exact",
+            callback=halt,
+            options={"gtol": 1e-9, "maxiter": 200},
+        ).x
+        for _ in range(2):  # the values are flat to rounding there, the gradient is not
+            gradient, curvature = value_and_gradient(found)[1], hessian(found)
+            if np.linalg.eigvalsh(curvature).min() > 1e-8:
+                found = found - np.linalg.solve(curvature, gradient)
+    return torch.as_tensor(found).to(like)
+
 
 _UNIT = 8.0  # of a learned nu
 
@@ -86,12 +168,8 @@ class StudentTDistribution(Distribution):
         """The log density of z = (y - location) / scale, less log(scale)."""
         return log_density(self._z(y), self.nu) - self.scale.log()
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(T <= z), differentiable in y, location, scale and nu."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log P(T <= z), accurate in both tails."""
+        """log P(T <= z), accurate in both tails, differentiable in everything."""
         return log_student_cdf(self._z(y), self.nu)
 
     def log_survival(self, y: Tensor) -> Tensor:
@@ -169,6 +247,7 @@ class StudentT(Likelihood):
     """
 
     name = "student_t"
+    support = "real"
 
     def __init__(
         self, *, dispersion: Dispersion = "predicted", nu: Literal["learned"] | float = "learned"
@@ -179,14 +258,6 @@ class StudentT(Likelihood):
         self.dispersion = PositiveHead(dispersion)
         self.freedom = PositiveHead("constant" if isinstance(nu, str) else nu)
         self.freedom.observe(torch.tensor(_UNIT), torch.tensor(LEAST))
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted scale, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "StudentT outcomes must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the scale; one nu per target."""
@@ -229,11 +300,6 @@ class StudentT(Likelihood):
         nu = float(self.freedom.known) if self.freedom.kind == "known" else None
         m, s, nu = fit_student(z, weight, scale, float(floor / unit), nu)
         return centre + unit * m, unit * s, torch.as_tensor(nu, dtype=y.dtype, device=y.device)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def training_loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The loss; its constant in nu by plain log-gammas, which are faster and exact enough."""

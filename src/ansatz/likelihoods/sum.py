@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from ansatz.errors import UsageError
+from ansatz.likelihoods.dice import class_logits, pixel_rows, pixel_shares
 from ansatz.likelihoods.likelihood import Likelihood, expand_weight
-from ansatz.likelihoods.pixel_weights import class_logits, pixel_rows, pixel_shares
 from ansatz.likelihoods.registry import create
 from ansatz.spec import TargetSpec
 

@@ -1,10 +1,11 @@
 """Which likelihoods could have produced these values."""
 
 import math
+from typing import Literal
 
 from torch import Tensor
 
-from ansatz.likelihoods.likelihood import refuse_where
+from ansatz.errors import DataError
 
 _CLASSES = ("categorical", "ordinal")
 _COUNTS = (
@@ -19,9 +20,37 @@ _FROM_ZERO = ("exponential", "generalized_pareto", "tweedie")
 _REAL = ("normal", "laplace", "student_t", "normal_mixture", "quantiles")
 _SHOWN = 6  # names in an error message
 
+Support = Literal["any", "real", "positive", "nonnegative", "counts"]
+
+
+def check_support(support: Support, y: Tensor, likelihood: str) -> None:
+    """Rejects outcomes of a likelihood that are not in its support."""
+    match support:
+        case "real":
+            bad, expected = ~y.isfinite(), "outcomes must be finite numbers"
+        case "positive":
+            bad, expected = ~(y.isfinite() & (y > 0)), "outcomes must be numbers > 0"
+        case "nonnegative":
+            bad, expected = ~(y.isfinite() & (y >= 0)), "outcomes must be numbers >= 0"
+        case "counts":
+            bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
+            expected = "counts must be whole numbers >= 0"
+        case _:
+            return
+    refuse_outside(bad, y, f"{likelihood} {expected}")
+
+
+def check_codes(y: Tensor, classes: int) -> None:
+    """Rejects what is not a class code: whole numbers from 0, below K where K is known."""
+    bad = ~(y.isfinite() & (y >= 0) & (y == y.round()))
+    refuse_outside(bad, y, "Class codes must be whole numbers >= 0")
+    if classes:
+        expected = f"Class codes must be below the number of classes, {classes}"
+        refuse_outside(y >= classes, y, expected)
+
 
 def matching_likelihoods(y: Tensor) -> list[str]:
-    """The registry names of the likelihoods whose support holds every value of ``y``, narrowest first.
+    """Names the likelihoods whose support holds every value of ``y``, narrowest first.
 
     All likelihoods of a single number: 0 and 1, class codes, counts, proportions, positive numbers,
     numbers from 0 (``tweedie`` first if some are exactly 0), real numbers, and last, where all
@@ -60,18 +89,9 @@ def matching_likelihoods(y: Tensor) -> list[str]:
 
 
 def refuse_outside(bad: Tensor, y: Tensor, expected: str) -> None:
-    """Raises a DataError naming the first value where ``bad`` holds and some likelihoods that would fit.
+    """Raises a DataError with the first value where ``bad`` holds and likelihoods that fit.
 
     Named are the narrowest, and ``normal``, six at most.
-
-    Example:
-        >>> import torch
-        >>> y = torch.tensor([1.0, -2.0])
-        >>> refuse_outside(y < 0, y, "Counts must be >= 0")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: Counts must be >= 0, got -2.0 at y[1]. Likelihoods that fit all of
-        y: ...
     """
     if not bool(bad.any()):
         return
@@ -85,3 +105,13 @@ def refuse_outside(bad: Tensor, y: Tensor, expected: str) -> None:
         more = f" and {len(candidates) - len(shown)} more" if len(candidates) > len(shown) else ""
         advice = f"Likelihoods that fit all of y: {', '.join(shown)}{more}."
     refuse_where(bad, y, expected, advice)
+
+
+def refuse_where(bad: Tensor, y: Tensor, expected: str, advice: str) -> None:
+    """Raises a DataError that names the first value of ``y`` where ``bad`` holds."""
+    if bool(bad.any()):
+        where = tuple(int(i) for i in bad.nonzero()[0])
+        count = int(bad.sum())
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        place = ", ".join(map(str, where))
+        raise DataError(f"{expected}, got {y[where].item()} at y[{place}]{more}. {advice}")

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from ansatz.likelihoods.huber import Huber
 from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
-from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
 
@@ -54,6 +53,7 @@ class Tukey(Likelihood):
     """
 
     name = "tukey"
+    support = "real"
     has_distribution = False
     calls: Tensor
 
@@ -83,10 +83,6 @@ class Tukey(Likelihood):
     def outputs(self, target: TargetSpec) -> int:
         """1: the prediction."""
         return 1
-
-    def check(self, y: Tensor) -> None:
-        """Any finite number."""
-        refuse_outside(~y.isfinite(), y, "Outcomes of tukey must be finite numbers")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The scale s, unless known; the sd of y where more than half of its values are equal."""

@@ -1,7 +1,9 @@
 """The Tweedie likelihood: amounts that are often exactly zero."""
 
+import math
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -14,11 +16,9 @@ from ansatz.likelihoods.likelihood import (
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
-from ansatz.likelihoods.support import refuse_outside
+from ansatz.likelihoods.special.logarithms import soft_clamp
+from ansatz.likelihoods.special.tweedie import log_density, unit_deviance
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
-from ansatz.likelihoods.tweedie_fit import LEAST, MOST, fit_tweedie, power_of, unit_deviance
-from ansatz.spec import TargetSpec
 
 
 class Tweedie(Likelihood):
@@ -31,7 +31,7 @@ class Tweedie(Likelihood):
     and :math:`-\log P(y = 0) = \mu^{2-p}/(\phi(2 - p))`, with :math:`\log\mu` = raw[0] (log link),
     the dispersion :math:`\phi` = unit * softplus(raw[1]) + floor and a power :math:`1 < p < 2`, so
     that the variance is :math:`\phi\mu^p`: insurance claims, rainfall, catches. C is an infinite
-    series, see :func:`ansatz.likelihoods.tweedie_series.log_series`; the loss is exact, computed in
+    series, ``log_series`` of ``likelihoods.special.tweedie``; the loss is exact, computed in
     double precision and twice differentiable in :math:`\mu, \phi` and p. A learned p lies in
     (1.01, 1.99).
 
@@ -60,6 +60,7 @@ class Tweedie(Likelihood):
     """
 
     name = "tweedie"
+    support = "nonnegative"
     link_name = "log"
 
     def __init__(
@@ -70,14 +71,6 @@ class Tweedie(Likelihood):
     ) -> None:
         super().__init__()
         self.dispersion, self.power = PositiveHead(dispersion), _Power(power)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted dispersion, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Finite numbers >= 0."""
-        refuse_outside(~(y.isfinite() & (y >= 0)), y, "Tweedie outcomes must be numbers >= 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion; one power per target."""
@@ -121,11 +114,6 @@ class Tweedie(Likelihood):
             return unit, 1.5 if power is None else power
         dispersion = known if self.dispersion.kind == "known" else None
         return fit_tweedie(y, weight, dispersion, power, floor + 1e-4 * unit)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> TweedieDistribution:
         """Tweedie with mean exp(raw[0])."""
@@ -182,3 +170,88 @@ class _Power(nn.Module):
             like = self.raw
             self.raw = nn.Parameter(torch.empty_like(saved, dtype=like.dtype, device=like.device))
         super()._load_from_state_dict(state, prefix, *rest)
+
+
+LEAST, MOST = 1.01, 1.99  # of the power: nearer to 1 or 2 the series has no end
+
+
+def power_of(r: Tensor) -> Tensor:
+    """The power of an unbounded number, 1.5 at 0."""
+    return LEAST + (MOST - LEAST) * torch.sigmoid(r)
+
+
+def fit_tweedie(
+    y: Tensor, weight: Tensor, dispersion: float | None, power: float | None, floor: float
+) -> tuple[float, float]:
+    """Dispersion phi and power p that maximise the likelihood of a constant mean, the sample's.
+
+    Newton's method in log phi and in the number behind p, on distinct values; many of them start
+    where some 5,000 of them lead.
+
+    Args:
+        y: ``(N,)``, numbers >= 0, not all 0.
+        weight: ``(N,)``, frequencies.
+        dispersion: the known phi; None to estimate it.
+        power: the known p; None to estimate it.
+        floor: the least phi.
+    """
+    values, back = y.double().unique(return_inverse=True)
+    share = torch.zeros_like(values).index_add_(0, back, weight.double())
+    share = share / share.sum()
+    mean = (share * values).sum()
+    values = values / mean  # phi is in units of mean^(2 - p) from here
+    log_mean, log_unit = torch.zeros((), dtype=torch.float64), float(mean.log())
+    if len(values) == 1:
+        return floor if dispersion is None else dispersion, 1.5 if power is None else power
+
+    def unpack(theta: Tensor) -> tuple[Tensor, Tensor]:
+        p = theta.new_tensor(power) if power is not None else power_of(theta[-1])
+        if dispersion is None:
+            return theta[0].exp(), p
+        return dispersion * ((p - 2) * log_unit).exp(), p
+
+    def fit(values: Tensor, share: Tensor, start: np.ndarray) -> np.ndarray:
+        def loss(theta: Tensor) -> Tensor:
+            terms = log_density(values, log_mean, *(v.expand_as(values) for v in unpack(theta)))
+            return -(share * terms).sum()
+
+        return _newton(loss, start)
+
+    spread = float((share * (values - 1) ** 2).sum())
+    start = np.array([math.log(spread)] * (dispersion is None) + [0.0] * (power is None))
+    if start.size:
+        every = len(values) // 5_000
+        if every > 1:
+            few = share[::every] / share[::every].sum()
+            start = fit(values[::every], few, start)
+        start = fit(values, share, start)
+    phi, p = (float(v) for v in unpack(torch.as_tensor(start)))
+    return max(phi * math.exp((2 - p) * log_unit), floor) if dispersion is None else dispersion, p
+
+
+def _newton(loss, theta: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
+    """Damped Newton on one or two numbers, each step at most 1, derivatives by autograd."""
+
+    def derivatives(at: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        point = torch.as_tensor(at).requires_grad_()
+        value = loss(point)
+        (gradient,) = torch.autograd.grad(value, point, create_graph=True)
+        rows = [torch.autograd.grad(g, point, retain_graph=True)[0] for g in gradient]
+        return float(value.detach()), gradient.detach().numpy(), torch.stack(rows).numpy()
+
+    with torch.enable_grad():
+        value, gradient, hessian = derivatives(theta)
+        for _ in range(60):
+            roots, basis = np.linalg.eigh(hessian)
+            step = -basis @ ((basis.T @ gradient) / np.maximum(np.abs(roots), 1e-6))
+            step = np.clip(step, -1, 1)
+            for _ in range(30):
+                new = np.clip(theta + step, -30, 30)
+                found = derivatives(new)
+                if found[0] <= value + 1e-13 * (1 + abs(value)):
+                    break
+                step = step / 2
+            theta, (value, gradient, hessian) = new, found
+            if np.abs(step).max() < 1e-12 or np.abs(gradient).max() < 1e-14:
+                break
+    return theta

@@ -7,12 +7,11 @@ from scipy import special
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution, bisect
-from ansatz.likelihoods.elementwise import elementwise, wide
-from ansatz.likelihoods.incomplete_gamma import log_gammainc, log_gammaincc
 from ansatz.likelihoods.poisson import PoissonDistribution
-from ansatz.likelihoods.positive_quantile import positive_quantile
-from ansatz.likelihoods.stirling import HALF_LOG_2PI, stirling
-from ansatz.likelihoods.tweedie_fit import log_density
+from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, log_gammainc, log_gammaincc, stirling
+from ansatz.likelihoods.special.roots import positive_quantile
+from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.special.tweedie import log_density
 
 _BLOCK = 2**17  # terms at a time, so that a million outcomes fit into memory
 
@@ -76,10 +75,6 @@ class TweedieDistribution(Distribution):
         inside = (y >= 0) & (y < math.inf)
         values = wide(torch.where(inside, y, 0.0), self.log_mean, self.dispersion, self.power)
         return torch.where(inside, log_density(*values).to(y), -math.inf)
-
-    def cdf(self, y: Tensor) -> Tensor:
-        """P(Y <= y)."""
-        return self.log_cdf(y).exp()
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """Log P(Y <= y), accurate in both tails, differentiable once in everything."""

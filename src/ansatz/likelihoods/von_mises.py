@@ -7,33 +7,30 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.bessel import concentration, log_bessel_series, resultant_gap
+from ansatz.likelihoods.dispersion import Unit
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
-    refuse_where,
-    require_same_shape,
     unit_and_floor,
     weighted_mean,
 )
-from ansatz.likelihoods.quadrature import gauss
-from ansatz.likelihoods.unit import Unit
-from ansatz.likelihoods.von_mises_tail import inverse_tail, log_von_mises_tail
+from ansatz.likelihoods.special.quadrature import gauss
+from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.von_mises import (
+    concentration,
+    inverse_tail,
+    log_bessel_series,
+    log_von_mises_tail,
+    resultant_gap,
+)
+from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
 LOG_2PI = math.log(2 * math.pi)
 
 
 def wrap(angle: Tensor) -> Tensor:
-    """The same direction within [-pi, pi].
-
-    Example:
-        >>> import math
-        >>> import torch
-        >>> wrap(torch.tensor([1.5 * math.pi]))
-        tensor([-1.5708])
-    """
+    """The same direction within [-pi, pi]."""
     return angle - 2 * math.pi * torch.round(angle / (2 * math.pi))
 
 
@@ -127,12 +124,8 @@ class VonMisesDistribution(Distribution):
         """log P(T > |t|); where, not abs, as abs has no slope at 0."""
         return log_von_mises_tail(torch.where(t < 0, -t, t).clamp(max=math.pi), self.kappa)
 
-    def cdf(self, y: Tensor) -> Tensor:
-        """The probability of the arc from opposite the mean to y."""
-        return self.log_cdf(y).exp()
-
     def log_cdf(self, y: Tensor) -> Tensor:
-        """Log cdf, differentiable in y, a and b."""
+        """The log probability of the arc from opposite the mean to y."""
         t = self._from_mean(y)
         tail = self._tails(t)
         return torch.where(t < 0, tail, torch.log1p(-tail.exp()))
@@ -288,11 +281,6 @@ class VonMises(Likelihood):
         shift = kappa.unsqueeze(-1) * torch.stack([direction.cos(), direction.sin()], -1)
         return shift, kappa.clamp(min=1).unsqueeze(-1).expand_as(shift).clone()
 
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
-
     def distribution(self, raw: Tensor) -> VonMisesDistribution:
         """Von Mises with natural parameters raw."""
         limit = self.limit.value.to(raw.dtype)
@@ -325,11 +313,6 @@ def best_fisher(kappa: Tensor, generator: torch.Generator | None = None) -> Tens
     Args:
         kappa: any shape, >= 0.
         generator: whose numbers are used; torch's own by default.
-
-    Example:
-        >>> import torch
-        >>> best_fisher(torch.tensor([0.0, 1e20]), torch.Generator().manual_seed(0))[1].abs() < 1e-8
-        tensor(True)
 
     References:
         Best and Fisher (1979), Efficient simulation of the von Mises distribution.

@@ -7,21 +7,22 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
-from ansatz.likelihoods.half_line import continued, safe_log
-from ansatz.likelihoods.incomplete_gamma import log_gammainc
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    require_same_shape,
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_complement import log_complement
-from ansatz.likelihoods.log_link import soft_cap, soft_clamp
 from ansatz.likelihoods.log_normal import relative_unit_and_floor
-from ansatz.likelihoods.support import refuse_outside
-from ansatz.spec import TargetSpec
+from ansatz.likelihoods.special.gamma import log_gammainc
+from ansatz.likelihoods.special.logarithms import (
+    continued,
+    log_complement,
+    safe_log,
+    soft_cap,
+    soft_clamp,
+)
+from ansatz.likelihoods.special.tensors import wide
 
 _EULER = 0.5772156649015329
 
@@ -162,19 +163,12 @@ class Weibull(Likelihood):
     """
 
     name = "weibull"
+    support = "positive"
     link_name = "log"
 
     def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
         super().__init__()
         self.dispersion = PositiveHead(dispersion)
-
-    def outputs(self, target: TargetSpec) -> int:
-        """2 with a predicted sigma, else 1."""
-        return 1 + self.dispersion.outputs
-
-    def check(self, y: Tensor) -> None:
-        """Positive finite numbers."""
-        refuse_outside(~(y.isfinite() & (y > 0)), y, "Weibull outcomes must be numbers > 0")
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""
@@ -189,11 +183,6 @@ class Weibull(Likelihood):
         eta = _log_scale(y, weight, sigma).to(y.dtype)
         sd = weighted_sd(y.log(), weight)
         return self.dispersion.append(eta, torch.where(sd > 0, sd, 1.0), sigma.to(y.dtype))
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> WeibullDistribution:
         """Weibull with scale exp(raw[0])."""

@@ -6,20 +6,18 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from ansatz.likelihoods.beta import BetaDistribution
-from ansatz.likelihoods.beta_fit import fit_beta, fit_beta_mean
+from ansatz.likelihoods.beta import BetaDistribution, fit_beta, fit_beta_mean
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.elementwise import wide
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
-    require_same_shape,
     unit_and_floor,
     weighted_mean,
     weighted_sd,
 )
-from ansatz.likelihoods.log_link import soft_clamp
+from ansatz.likelihoods.special.logarithms import soft_clamp
+from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.support import refuse_outside
 from ansatz.spec import TargetSpec
 
@@ -233,11 +231,6 @@ class ZeroOneInflatedBeta(Likelihood):
         if self.dispersion.outputs:
             shifts, scales = [*shifts, r], [*scales, torch.ones_like(scale)]
         return torch.stack(shifts, -1), torch.stack(scales, -1)
-
-    def loss(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The negative log-likelihood."""
-        require_same_shape(self.name, raw, y)
-        return -self.distribution(raw).log_prob(y)
 
     def distribution(self, raw: Tensor) -> ZeroOneInflatedBetaDistribution:
         """Beta with mean sigmoid(raw[0]) between 0 and 1, which have log odds raw[1] and raw[2]."""

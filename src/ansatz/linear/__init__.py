@@ -4,7 +4,7 @@ from ansatz.linear.design import Design as Design
 from ansatz.linear.effects import Effect as Effect
 from ansatz.linear.effects import average_marginal_effects as average_marginal_effects
 from ansatz.linear.fit import fit_linear as fit_linear
-from ansatz.linear.network_summary import NetworkSummary as NetworkSummary
+from ansatz.linear.effects import NetworkSummary as NetworkSummary
 from ansatz.linear.residuals import leverage as leverage
 from ansatz.linear.residuals import residuals as residuals
 from ansatz.linear.result import LinearFit as LinearFit

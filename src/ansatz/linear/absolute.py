@@ -18,13 +18,7 @@ KINKED = ("laplace", "mae", "quantiles")
 
 
 def is_kinked(likelihood: Likelihood) -> bool:
-    """Whether a loss has a kink in its location; also a censored or truncated Laplace distribution.
-
-    Example:
-        >>> from ansatz.likelihoods import Laplace, Normal
-        >>> is_kinked(Laplace()), is_kinked(Normal())
-        (True, False)
-    """
+    """Whether a loss, censored and truncated ones too, has a kink in its location."""
     return inner(likelihood).name in KINKED
 
 
@@ -32,12 +26,6 @@ def smooth_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, width: float) ->
     r"""The Laplace, absolute or pinball loss with :math:`|r|` as :math:`\sqrt{r^2 + \epsilon^2}`.
 
     The pinball loss of level :math:`\tau` is :math:`(|r| + (2 \tau - 1) r) / 2`.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import create
-        >>> smooth_loss(create("mae"), torch.zeros(1, 1), torch.tensor([3.0]), 4.0)
-        tensor([5.])
     """
     if isinstance(likelihood, Censored | Truncated):
         exact, value = torch.ones_like(y, dtype=torch.bool), y
@@ -80,17 +68,6 @@ def minimise_absolute(
         free: ``(T,)`` True for coefficients that may move.
         unit: ``(Z,)``, its first entry the unit of the outcome.
         vertex: False where the answer need not pass through rows (censored ones pull it off).
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Criterion
-        >>> one, y = torch.ones(3, 1, dtype=torch.float64), torch.tensor([1.0, 2.0, 9.0]).double()
-        >>> def smoothed(w):
-        ...     loss = lambda z, y: ((z[:, 0] - y) ** 2 + w**2).sqrt()
-        ...     return Criterion(loss, one, y, one[:, 0], ["x"])
-        >>> start, free = torch.zeros(1).double(), torch.tensor([True])
-        >>> round(minimise_absolute(smoothed, start, free, torch.ones(1)).theta.item(), 6)
-        2.0
     """
     size = float(unit[0])
     iterations, best = 0, None
@@ -122,16 +99,6 @@ def exact_vertex(criterion: Criterion, theta: Tensor) -> Tensor | None:
     .. math:: X_B^\top a = -\sum_{i \notin B} w_i s_i x_i, \qquad |a_i| \le w_i
 
     has a solution: the dual certificate of the linear programme (Koenker and Bassett, theorem 3.3).
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Criterion
-        >>> one, y = torch.ones(3, 1).double(), torch.tensor([1.0, 2.0, 9.0]).double()
-        >>> criterion = Criterion(lambda z, y: (z[:, 0] - y).abs(), one, y, one[:, 0], ["x"])
-        >>> exact_vertex(criterion, torch.tensor([2.1]).double())
-        tensor([2.], dtype=torch.float64)
-        >>> exact_vertex(criterion, torch.tensor([8.0]).double()) is None
-        True
     """
     x, weight = criterion.matrix, criterion.weight
     y = criterion.y if criterion.offset is None else criterion.y - criterion.offset

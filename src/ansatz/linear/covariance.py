@@ -5,10 +5,9 @@ from torch import Tensor
 
 from ansatz.linear.absolute import KINKED, is_kinked
 from ansatz.linear.criterion import Criterion
-from ansatz.linear.design import Design
+from ansatz.linear.design import Design, Rows
 from ansatz.linear.family import fisher_weight
 from ansatz.linear.model import Maximum, Model
-from ansatz.linear.rows import Rows
 
 
 def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) -> Tensor:
@@ -20,17 +19,6 @@ def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) 
     Laplace: :math:`\sum_i w_i x_i x_i^\top / b_i^2`, since its density has a kink; where it is
     censored or truncated, the sum of :math:`w_i s_i s_i^\top` over the rows' scores. All others:
     the observed information, the Hessian of the negative log-likelihood.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> from ansatz.linear.rows import Rows
-        >>> y = torch.tensor([1.0, 3.0]).double()
-        >>> rows = Rows.of(torch.zeros(2, 0), y, None, None, None, [])
-        >>> model = Model.of(Poisson(), y, rows.weight, "constant")
-        >>> one = torch.ones(2, 1).double()
-        >>> information(model, rows, model.criterion(rows, one), model.maximise(rows, one))
-        tensor([[4...]], dtype=torch.float64)
     """
     matrix = found.derivatives.hessian.clone()
     mask = model.location_mask(criterion)
@@ -61,15 +49,7 @@ def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) 
 def model_covariance(
     model: Model, rows: Rows, criterion: Criterion, found: Maximum, dispersion: float
 ) -> Tensor:
-    """The inverse information; for exponential families the coefficients' block times phi.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> from ansatz.linear import fit_linear
-        >>> fit_linear(Poisson(), torch.zeros(2, 0), torch.tensor([1.0, 3.0])).covariance
-        tensor([[0.2500]], dtype=torch.float64)
-    """
+    """The inverse information; for exponential families the coefficients' block times phi."""
     matrix, mask = information(model, rows, criterion, found), model.location_mask(criterion)
     if model.family is None and model.likelihood.name not in KINKED:
         return _invert_apart(matrix, found.free, rest=False)
@@ -87,14 +67,6 @@ def sandwich_covariance(model: Model, rows: Rows, criterion: Criterion, found: M
     with A the observed information and :math:`s_i` a row's score: right when the weights are
     sampling weights or the variance is not what the likelihood says. There is no small-sample
     factor.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> from ansatz.linear import fit_linear
-        >>> y = torch.tensor([1.0, 3.0])
-        >>> fit_linear(Poisson(), torch.zeros(2, 0), y, covariance="sandwich").covariance
-        tensor([[0.1250]], dtype=torch.float64)
     """
     kinked = model.likelihood.name in KINKED
     smooth = not is_kinked(model.likelihood)
@@ -141,13 +113,7 @@ def _invert_apart(matrix: Tensor, first: Tensor, rest: bool = True) -> Tensor:
 
 
 def invert(matrix: Tensor) -> Tensor:
-    """The inverse of a positive definite matrix, or nan throughout if it is not.
-
-    Example:
-        >>> import torch
-        >>> invert(torch.tensor([[4.0]])), invert(torch.zeros(1, 1))
-        (tensor([[0.2500]]), tensor([[nan]]))
-    """
+    """The inverse of a positive definite matrix, or nan throughout if it is not."""
     root = matrix.diagonal().clamp(min=0).sqrt()
     factor, failed = torch.linalg.cholesky_ex(matrix / root.unsqueeze(1) / root)
     if int(failed) or not bool(torch.isfinite(factor).all()):
@@ -162,13 +128,6 @@ def as_they_came(
 
     Returns:
         ``(T, T)`` and T pairs (row of the full table, raw number).
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> from ansatz.linear import fit_linear
-        >>> fit_linear(Poisson(), torch.eye(3)[:, :1], torch.tensor([1.0, 3.0, 4.0])).entries
-        ((0, 0), (1, 0))
     """
     size = criterion.parts[model.outputs - 1].stop
     back = torch.eye(size, dtype=torch.float64)

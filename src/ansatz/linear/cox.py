@@ -1,4 +1,4 @@
-"""Cox's proportional hazards: a linear model whose rows are evaluated by whom they outlive."""
+"""Cox's proportional hazards: a linear model of who has the event first."""
 
 import copy
 
@@ -8,15 +8,12 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.likelihoods.partial_likelihood import Ties, partial_likelihood
+from ansatz.likelihoods.partial_likelihood import RiskSets, Ties, partial_likelihood
 from ansatz.linear.covariance import invert
-from ansatz.linear.cox_scores import score_residuals
 from ansatz.linear.criterion import Derivatives
-from ansatz.linear.design import INTERCEPT, Design
-from ansatz.linear.newton import Minimum, minimise
+from ansatz.linear.design import INTERCEPT, Design, Rows
+from ansatz.linear.newton import Minimum, Recession, minimise
 from ansatz.linear.result import LinearFit
-from ansatz.linear.rows import Rows
-from ansatz.linear.separation import Recession
 from ansatz.linear.words import explain_columns, explain_minimum
 from ansatz.metrics.concordance import harrell_c
 
@@ -32,13 +29,6 @@ class PartialLikelihood:
         weight: ``(N,)`` frequency weights.
         offset: ``(N,)`` added to the log-risk; None for none.
         ties: Efron's or Breslow's term.
-
-    Example:
-        >>> import torch
-        >>> x, one = torch.tensor([[0.0], [1.0], [0.0]]).double(), torch.ones(3).double()
-        >>> y = torch.stack([torch.tensor([3.0, 1.0, 2.0]).double(), one, 0 * one], 1)
-        >>> round(PartialLikelihood(x, y, one).value(torch.zeros(1)).item(), 4)  # log 3!
-        1.7918
     """
 
     def __init__(
@@ -107,16 +97,6 @@ def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> Lin
         design: the columns, centred and scaled.
         covariance: ``"model"``: the inverse information; ``"sandwich"``: Lin and Wei's, from the
             score residuals.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import create
-        >>> from ansatz.linear import fit_linear
-        >>> time, x = torch.tensor([5.0, 3.0, 4.0, 1.0]), torch.tensor([[0.0], [1.0], [2.0], [1.0]])
-        >>> y = torch.stack([time, torch.ones(4), torch.zeros(4)], 1)
-        >>> fit = fit_linear(create("cox"), x, y)
-        >>> fit.converged, round(fit.predict_raw(x).mean().item(), 6) + 0.0
-        (True, 0.0)
 
     References:
         Cox (1972), Regression models and life-tables.
@@ -197,3 +177,60 @@ def _result(
         messages=tuple(said),
         measures=measures,
     )
+
+
+def score_residuals(partial: "PartialLikelihood", theta: Tensor) -> Tensor:
+    r"""The score residuals :math:`w_i \int (x_i - \bar x(t))\, dM_i(t)`, ``(N, Q)``.
+
+    They add up to the gradient of the log partial likelihood. With L tied deaths at a time,
+    Efron's term takes the l-th of them from a risk set in which each of the dead counts
+    :math:`1 - l/L`; L is the weight that dies there, rounded to a whole number.
+
+    Args:
+        partial: columns, outcomes and weights.
+        theta: ``(Q,)`` coefficients.
+
+    References:
+        Therneau and Grambsch (2000), Modeling Survival Data, section 4.6 and appendix A.
+    """
+    x, weight = partial.x, partial.weight
+    time, event, entry = partial.y.unbind(1)
+    eta = partial.linear(theta)[:, 0]
+    if partial.offset is not None:
+        eta = eta + partial.offset
+    sets = RiskSets.of(time, event, entry, weight)
+    value = eta + weight.log()
+    peak = value.max()
+    others, dead = ((log_sum - peak).exp() for log_sum in sets.log_sums(value))  # (K,)
+    mean_others, mean_dead = sets.means(value, x)  # (K, Q)
+    steps = torch.ones(len(sets.times), dtype=torch.long)
+    if partial.ties == "efron":
+        steps = sets.weight.round().clamp(min=1).long()
+    k = torch.arange(len(sets.times)).repeat_interleave(steps)  # one entry per death and time
+    before = steps.cumsum(0) - steps
+    share = (torch.arange(len(k)) - before[k]).double() / steps[k]  # l / L
+    left = (1 - share) * dead[k]
+    total = others[k] + left
+    mean = (others[k].unsqueeze(1) * mean_others[k] + left.unsqueeze(1) * mean_dead[k]) / (
+        total.unsqueeze(1)
+    )
+    hazard = sets.weight[k] / steps[k] / total  # at the peak's risk
+
+    def by_time(terms: Tensor) -> Tensor:
+        return terms.new_zeros(len(sets.times), *terms.shape[1:]).index_add(0, k, terms)
+
+    def during(terms: Tensor) -> Tensor:
+        """Sums over the event times that a row is at risk at, its own left out."""
+        running = torch.cat([torch.zeros_like(terms[:1]), terms.cumsum(0)])
+        return running[sets.last.maximum(sets.first)] - running[sets.first]
+
+    risk = (value - peak).exp()
+    result = risk.unsqueeze(1) * (
+        during(by_time(hazard.unsqueeze(1) * mean)) - x * during(by_time(hazard)).unsqueeze(1)
+    )
+    i, own = sets.events, sets.place
+    dying = hazard * (1 - share)
+    pull = by_time(dying.unsqueeze(1) * mean)[own] - x[i] * by_time(dying)[own].unsqueeze(1)
+    centre = by_time(mean / steps[k].unsqueeze(1))[own]
+    mine = weight[i].unsqueeze(1) * (x[i] - centre) + risk[i].unsqueeze(1) * pull
+    return result.index_add(0, i, mine)

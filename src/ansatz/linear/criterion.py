@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from ansatz.linear.curvature import differenced_curvature, exact_curvature, row_gradient
-from ansatz.linear.row_loss import RowLoss
+from ansatz.linear.row_loss import RowLoss, differenced_curvature, exact_curvature, row_gradient
 
 Kind = Literal["x", "slopes", "one", "fixed"]
 
@@ -20,13 +19,6 @@ class Derivatives(NamedTuple):
     """Value ``()``, gradient ``(T,)`` and Hessian ``(T, T)`` of the total loss.
 
     ``size``, the sum of the terms' absolute values, tells how far the value can be trusted.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Derivatives
-        >>> zero = torch.zeros(())
-        >>> Derivatives(zero, torch.zeros(2), torch.eye(2), zero).hessian.shape
-        torch.Size([2, 2])
     """
 
     value: Tensor
@@ -56,15 +48,6 @@ class Criterion:
         kinds: Z of them.
         offset: ``(N,)``, added to the first raw number; None for none.
         unit: ``(Z,)`` natural units, in which differences are taken; default 1.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Criterion
-        >>> one = torch.ones(3, 1, dtype=torch.float64)
-        >>> y, weight = 2 * one[:, 0], one[:, 0]
-        >>> squares = Criterion(lambda z, y: (z[:, 0] - y) ** 2, one, y, weight, ["x"])
-        >>> squares.derivatives(torch.zeros(1, dtype=torch.float64)).gradient
-        tensor([-12.], dtype=torch.float64)
     """
 
     def __init__(

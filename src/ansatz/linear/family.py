@@ -13,7 +13,7 @@ from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
 
 
 class Family(NamedTuple):
-    r"""A likelihood with :math:`\mathrm{Var}(y) = \phi V(\mu) / w`, w the precision (R's prior weight).
+    r"""A likelihood with :math:`\mathrm{Var}(y) = \phi V(\mu) / w`, w R's prior weight.
 
     V is the likelihood's ``variance_function``.
 
@@ -21,11 +21,6 @@ class Family(NamedTuple):
         log_density: ``(y, mean, phi) -> log p``; None where phi is 1 by definition, or where R and
             statsmodels have no AIC to compare with.
         dispersed: whether phi is a parameter.
-
-    Example:
-        >>> from ansatz.linear.family import FAMILIES
-        >>> FAMILIES["gamma"].dispersed, FAMILIES["poisson"].dispersed
-        (True, False)
     """
 
     log_density: Callable[[Tensor, Tensor, Tensor], Tensor] | None
@@ -58,38 +53,19 @@ FAMILIES = {
 
 
 def family_of(likelihood: Likelihood) -> Family | None:
-    """The exponential family of a likelihood, or None.
-
-    Example:
-        >>> from ansatz.likelihoods import Poisson
-        >>> family_of(Poisson()).dispersed
-        False
-    """
+    """The exponential family of a likelihood, or None."""
     if any(True for name, _ in likelihood.named_parameters() if name.startswith("power")):
         return None  # a learned power of the variance function is no exponential family
     return FAMILIES.get(likelihood.name)
 
 
 def has_deviance(likelihood: Likelihood) -> bool:
-    """Whether a likelihood defines the deviance of a row.
-
-    Example:
-        >>> from ansatz.likelihoods import Laplace, Poisson
-        >>> has_deviance(Poisson()), has_deviance(Laplace())
-        (True, False)
-    """
+    """Whether a likelihood defines the deviance of a row."""
     return type(likelihood).unit_deviance is not Likelihood.unit_deviance
 
 
 def dispersion_at(likelihood: Likelihood, raw: Tensor) -> Tensor:
-    """phi of each row: the likelihood's variance / V(mean), ``(B,)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> dispersion_at(Normal(dispersion=2.0), torch.zeros(1, 1))
-        tensor([4.])
-    """
+    """phi of each row: the likelihood's variance / V(mean), ``(B,)``."""
     family = FAMILIES[likelihood.name]
     distribution = likelihood.distribution(raw)
     if not family.dispersed:
@@ -102,13 +78,6 @@ def precise_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, precision: Tens
 
     Where phi is a parameter this is the likelihood at phi / precision; where it is 1, the precision
     multiplies the log-likelihood (a quasi-likelihood), as in R and statsmodels.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> likelihood, zero = Normal(dispersion=2.0), torch.zeros(1)
-        >>> precise_loss(likelihood, zero.unsqueeze(1), zero, torch.tensor([4.0]))
-        tensor([0.9189])
     """
     family = family_of(likelihood)
     if family is None:
@@ -132,15 +101,7 @@ def precise_loss(likelihood: Likelihood, raw: Tensor, y: Tensor, precision: Tens
 def pearson_statistic(
     likelihood: Likelihood, raw: Tensor, y: Tensor, weight: Tensor, precision: Tensor
 ) -> Tensor:
-    r"""Pearson's :math:`X^2 = \sum_i w_i (y_i - \mu_i)^2 / V(\mu_i)`, free of phi.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> one = torch.ones(2)
-        >>> pearson_statistic(Poisson(), torch.zeros(2, 1), torch.tensor([0.0, 3.0]), one, one)
-        tensor(5.)
-    """
+    r"""Pearson's :math:`X^2 = \sum_i w_i (y_i - \mu_i)^2 / V(\mu_i)`, free of phi."""
     mean = likelihood.distribution(raw).mean
     return weight @ (precision * (y - mean) ** 2 / likelihood.variance_function(mean))
 
@@ -149,12 +110,6 @@ def fisher_weight(likelihood: Likelihood, raw: Tensor, precision: Tensor) -> Ten
     r"""The working weight of iteratively reweighted least squares, without phi, ``(B,)``.
 
     .. math:: \omega = (d\mu / d\eta)^2\, w / V(\mu)
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> fisher_weight(Poisson(), torch.zeros(1, 1), torch.ones(1))
-        tensor([1.])
     """
     raw = raw.detach().requires_grad_()
     with torch.enable_grad():

@@ -14,13 +14,12 @@ from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.covariance import as_they_came, model_covariance, sandwich_covariance
 from ansatz.linear.cox import fit_cox
-from ansatz.linear.design import INTERCEPT, Design
+from ansatz.linear.design import INTERCEPT, Design, Rows
 from ansatz.linear.family import dispersion_at, has_deviance, pearson_statistic
 from ansatz.linear.model import Maximum, Model
 from ansatz.linear.naming import direction_of, output_names, scales_of
 from ansatz.linear.result import LinearFit
 from ansatz.linear.row_loss import Constants
-from ansatz.linear.rows import Rows
 from ansatz.linear.words import explain
 
 # Adding a number to every outcome adds it to the intercept, and changes nothing else.

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.linear.curvature import row_gradient
-from ansatz.linear.row_loss import RowLoss
+from ansatz.linear.row_loss import RowLoss, row_gradient
 from ansatz.spec import TargetSpec
 
 CLASSES = ("categorical", "cross_entropy")  # codes without an order
@@ -22,12 +21,6 @@ def target_of(likelihood: Likelihood, y: Tensor, classes: int = 0) -> TargetSpec
         likelihood: the likelihood; the number of classes that it knows counts.
         y: ``(N,)``, or ``(N, L)`` for outcomes that are vectors.
         classes: at least so many classes (or items), where y holds codes.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Categorical
-        >>> target_of(Categorical(), torch.tensor([0, 2]))
-        TargetSpec(shape=(), classes=3, event=(), axis='row')
     """
     known = 0
     if likelihood.name in CODED:
@@ -44,12 +37,6 @@ def dispersion_columns(likelihood: Likelihood, raw: Tensor, y: Tensor) -> tuple[
         likelihood: the likelihood.
         raw: ``(B, P)`` near the constant model.
         y: ``(B, ...)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> dispersion_columns(Normal(), torch.zeros(3, 2), torch.zeros(3))
-        (1,)
     """
     heads = [h for h in likelihood.modules() if isinstance(h, PositiveHead) and h.outputs]
     if not heads:
@@ -88,11 +75,6 @@ class Redundancy(NamedTuple):
     Args:
         columns: R of the Z numbers; with these held nothing is redundant.
         directions: ``(R, Z)``, 1 at its own column and 0 at the others'.
-
-    Example:
-        >>> import torch
-        >>> Redundancy((0,), torch.ones(1, 3)).columns
-        (0,)
     """
 
     columns: tuple[int, ...]
@@ -113,14 +95,6 @@ def find_redundancy(
         start: ``(Z,)`` the constant model.
         unit: ``(Z,)`` natural units.
         prefer: ``(Z,)`` the larger, the rather a number is held; default: the first ones.
-
-    Example:
-        >>> import torch
-        >>> softmax = lambda z, y: z.logsumexp(1) - z[:, 0]
-        >>> zero, one = torch.zeros(3).double(), torch.ones(3).double()
-        >>> found = find_redundancy(softmax, torch.zeros(5), zero, one)
-        >>> found.columns, found.directions
-        ((0,), tensor([[1., 1., 1.]], dtype=torch.float64))
     """
     size = len(start)
     rows = torch.linspace(0, len(y) - 1, min(len(y), 256)).long()

@@ -11,12 +11,12 @@ from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.absolute import KINKED, is_kinked, minimise_absolute, smooth_loss
 from ansatz.linear.criterion import Criterion, Derivatives, Kind
+from ansatz.linear.design import Rows
 from ansatz.linear.family import Family, family_of, precise_loss
 from ansatz.linear.heads import Redundancy, dispersion_columns, find_redundancy, target_of
 from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum, minimise
-from ansatz.linear.row_loss import Constants, LawLoss, row_loss
-from ansatz.linear.rows import Rows
+from ansatz.linear.row_loss import Constants, LikelihoodLoss, row_loss
 from ansatz.spec import TargetSpec
 
 GATED = ("zero_inflated_poisson", "zero_inflated_negative_binomial")
@@ -32,11 +32,6 @@ class Maximum(NamedTuple):
         dispersion: the stage that found a constant dispersion by itself; None without one.
         free: ``(T,)`` False for a constant that went to its limit and is held there.
         differenced: whether second derivatives came from differences.
-
-    Example:
-        >>> from ansatz.linear.model import Maximum
-        >>> Maximum._fields
-        ('theta', 'derivatives', 'location', 'dispersion', 'free', 'differenced')
     """
 
     theta: Tensor
@@ -60,14 +55,6 @@ class Model(NamedTuple):
         unit: ``(Z,)`` natural units.
         redundancy: what need not be estimated, since others say the same.
         target: the shape of the outcomes.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.linear.model import Model
-        >>> y, one = torch.arange(4.0).double(), torch.ones(4).double()
-        >>> Model.of(Normal(dispersion="constant"), y, one, "constant").kinds
-        ('x', 'one')
     """
 
     likelihood: Likelihood
@@ -104,8 +91,9 @@ class Model(NamedTuple):
         heads = [head for head in base.modules() if isinstance(head, PositiveHead)]
         if dispersion == "predicted" and heads and not dispersions:
             raise UsageError(
-                f"dispersion='predicted' needs a {likelihood.name} likelihood made with it, but this one "
-                f"has a constant dispersion: create('{likelihood.name}', dispersion='predicted')."
+                f"dispersion='predicted' needs a {likelihood.name} likelihood made with it, but "
+                f"this one has a constant dispersion: create('{likelihood.name}', "
+                "dispersion='predicted')."
             )
         later: Kind = "x" if dispersion == "predicted" else "one"
         kinds: list[Kind] = [later if column in dispersions else "x" for column in range(outputs)]
@@ -142,7 +130,7 @@ class Model(NamedTuple):
 
     def criterion(self, rows: Rows, matrix: Tensor, width: float | None = None) -> Criterion:
         """The total loss over ``rows``; a kinked one smoothed over ``width`` if given."""
-        function: LawLoss | None = None
+        function: LikelihoodLoss | None = None
         y = rows.y
         if rows.precision is not None:
             columns = rows.y.double().reshape(len(rows.y), -1)
@@ -306,13 +294,7 @@ NORMAL_TAILS = 1000.0
 
 
 def learned_freedom(likelihood: Likelihood) -> int | None:
-    """Which of the likelihood's parameters is a learned nu, by its place; None without one.
-
-    Example:
-        >>> from ansatz.likelihoods import Normal, StudentT
-        >>> learned_freedom(StudentT(dispersion="constant")), learned_freedom(Normal())
-        (1, None)
-    """
+    """Which of the likelihood's parameters is a learned nu, by its place; None without one."""
     if inner(likelihood).name != "student_t":
         return None
     names = [name for name, _ in likelihood.named_parameters()]
@@ -320,24 +302,12 @@ def learned_freedom(likelihood: Likelihood) -> int | None:
 
 
 def freedom(likelihood: Likelihood) -> float:
-    """nu.
-
-    Example:
-        >>> from ansatz.likelihoods import StudentT
-        >>> freedom(StudentT(nu=4.0))
-        4.0
-    """
+    """nu."""
     head = cast(PositiveHead, inner(likelihood).get_submodule("freedom"))
     return float(head.value(torch.float64).detach())
 
 
 def raw_of_freedom(likelihood: Likelihood, nu: float) -> Tensor:
-    """The parameter ``()`` whose nu is this.
-
-    Example:
-        >>> from ansatz.likelihoods import StudentT
-        >>> raw_of_freedom(StudentT(), 10.0).shape
-        torch.Size([])
-    """
+    """The parameter ``()`` whose nu is this."""
     head = cast(PositiveHead, inner(copy.deepcopy(likelihood)).get_submodule("freedom"))
     return head.start(torch.tensor(nu, dtype=torch.float64)).detach()

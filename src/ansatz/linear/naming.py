@@ -1,4 +1,4 @@
-"""What the numbers of a fitted likelihood are called: its raw outputs, and its scales and shapes."""
+"""The names of the raw numbers, scales and shapes of a fitted likelihood."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -41,13 +41,7 @@ _PARTS = {  # likelihood -> names of its raw numbers that are no dispersions
 
 
 def inner(likelihood: Likelihood) -> Likelihood:
-    """The likelihood inside a censored or truncated one, else the likelihood itself.
-
-    Example:
-        >>> from ansatz.likelihoods import Poisson, create
-        >>> inner(create("truncated", likelihood="poisson", lower=0)).name
-        'poisson'
-    """
+    """The likelihood inside a censored or truncated one, else the likelihood itself."""
     base = getattr(likelihood, "likelihood", likelihood)
     return base if isinstance(base, Likelihood) else likelihood
 
@@ -59,7 +53,7 @@ def output_names(
     target: TargetSpec,
     class_names: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """The names of the P raw numbers; a likelihood may know them itself by ``output_names(target)``.
+    """Names the P raw numbers; a likelihood may do so itself by ``output_names(target)``.
 
     Args:
         likelihood: the likelihood.
@@ -67,11 +61,6 @@ def output_names(
         dispersions: which of them are dispersions.
         target: the shape of the outcomes.
         class_names: of classes or items, where y holds codes.
-
-    Example:
-        >>> from ansatz.likelihoods import VonMises
-        >>> output_names(VonMises(), 2, (), TargetSpec())
-        ('cosine', 'sine')
     """
     base = inner(likelihood)
     hook: Callable[[TargetSpec], Sequence[str]] | None = getattr(base, "output_names", None)
@@ -122,7 +111,7 @@ def _vector(
     if likelihood.name == "dirichlet":
         location = size - int(bool(likelihood.reference))
         return (*each[-location:], *["dispersion"] * (outputs - location))
-    names = [*each, *(f"spread of {name}" for name in each)]
+    names = [*each, *(f"dispersion of {name}" for name in each)]
     names += [f"{each[i]} on {each[j]}" for i in range(size) for j in range(i)]
     return tuple(names[:outputs])
 
@@ -147,12 +136,6 @@ def scales_of(
         raw: ``(1, P)`` any row's raw numbers.
         predicted: whether the dispersions depend on x.
         class_names: of ordered classes, for the thresholds between them.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import StudentT
-        >>> scales_of(StudentT(dispersion=2.0, nu=5.0), torch.zeros(1, 1), False)
-        {'sigma': 2.0, 'nu': 5.0}
     """
     base = inner(likelihood)
     if base.name == "multivariate_normal":
@@ -180,13 +163,7 @@ def scales_of(
 
 
 def direction_of(raw: Tensor) -> dict[str, float]:
-    """Mean direction and concentration of a von Mises distribution that is the same for all rows.
-
-    Example:
-        >>> import torch
-        >>> direction_of(torch.tensor([[0.0, 2.0]]).double())
-        {'mean direction': 1.5707963267948966, 'kappa': 2.0}
-    """
+    """Mean direction and concentration of a von Mises model without x."""
     cosine, sine = raw[0].unbind()
     return {"mean direction": float(torch.atan2(sine, cosine)), "kappa": float(cosine.hypot(sine))}
 

@@ -1,4 +1,4 @@
-"""Newton's method with damping and step halving, for the losses of linear models."""
+"""Newton's method for the losses of linear models, and where no minimum exists."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
@@ -8,17 +8,87 @@ from scipy.optimize import minimize
 from torch import Tensor
 
 from ansatz.linear.criterion import Criterion, Derivatives
-from ansatz.linear.separation import Recession, find_recession
+
+
+class Recession(NamedTuple):
+    """A direction along which no row's loss ever rises and some fall for ever.
+
+    Args:
+        table: ``(Q, Z)``, the direction in the coefficients of the standardised columns.
+        rows: how many rows it drives to a certain prediction.
+    """
+
+    table: Tensor
+    rows: int
+
+
+def find_recession(
+    criterion: Criterion, theta: Tensor, step: Tensor, unit: Tensor
+) -> Recession | None:
+    r"""Tests whether Newton's method is on its way to infinity.
+
+    The loss of separated classes, or of a level of a factor whose counts are all zero, has no
+    minimum: it falls along a direction :math:`\delta` with :math:`x_i^\top \delta = 0` for the rows
+    that overlap and a change for the better for all others (Albert and Anderson 1984). Newton's
+    steps turn into it, and under complete separation so does :math:`\theta` itself. Each is tried
+    as it is and projected on the directions that leave the overlapping rows alone, and is then
+    proved row by row: no loss may rise while the raw numbers go 20 of their units further.
+
+    Args:
+        criterion: the loss.
+        theta: ``(T,)`` where we are.
+        step: ``(T,)`` the last Newton step.
+        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
+
+    Returns:
+        The direction, or None if neither is one.
+
+    References:
+        Albert and Anderson (1984), On the existence of maximum likelihood estimates in logistic
+        regression models. Biometrika 71, 1-10.
+    """
+    here = criterion.terms(theta)
+    for candidate in (step, theta):
+        table = _in_units(criterion, criterion.table(candidate), unit)
+        if table is None:
+            continue
+        change = ((criterion.matrix @ table) / unit).abs().amax(1)
+        alone = _leave_alone(criterion.matrix[change < 0.05], table)
+        for direction in (table, _in_units(criterion, alone, unit, least=0.1)):
+            if direction is not None and _never_rises(criterion, theta, here, direction):
+                change = ((criterion.matrix @ direction) / unit).abs().amax(1)
+                return Recession(direction, int((change > 1e-3).sum()))
+    return None
+
+
+def _in_units(
+    criterion: Criterion, table: Tensor, unit: Tensor, least: float = 0.0
+) -> Tensor | None:
+    """The direction whose largest change of a raw number is one unit; None without a change."""
+    largest = float(((criterion.matrix @ table) / unit).abs().max())
+    return table / largest if least < largest < float("inf") else None
+
+
+def _never_rises(criterion: Criterion, theta: Tensor, here: Tensor, table: Tensor) -> bool:
+    direction = criterion.pack(table)
+    middle, far = (criterion.terms(theta + t * direction) for t in (10.0, 20.0))
+    allowed = 1e-7 * (1 + here.abs())
+    if not bool(torch.isfinite(far).all()):
+        return False
+    return not bool(((middle > here + allowed) | (far > middle + allowed)).any())
+
+
+def _leave_alone(rows: Tensor, table: Tensor) -> Tensor:
+    """Projects the columns of ``table`` on the directions that do not move ``rows``."""
+    if not len(rows):
+        return table
+    values, vectors = torch.linalg.eigh(rows.T @ rows)
+    null = vectors[:, values <= 1e-10 * values[-1].clamp(min=1e-300)]
+    return null @ (null.T @ table)
 
 
 class Objective(Protocol):
-    """Value, derivatives, and how far a step moves the rows.
-
-    Example:
-        >>> from ansatz.linear.criterion import Criterion
-        >>> hasattr(Criterion, "derivatives") and hasattr(Criterion, "linear")
-        True
-    """
+    """Value, derivatives, and how far a step moves the rows."""
 
     y: Tensor
     weight: Tensor
@@ -44,13 +114,7 @@ Recede = Callable[[Tensor, Tensor, Tensor], Recession | None]
 
 
 class NewtonState(NamedTuple):
-    """What the next step needs: where we are, the damping, and the derivatives there.
-
-    Example:
-        >>> from ansatz.linear.newton import NewtonState
-        >>> NewtonState._fields
-        ('theta', 'damping', 'derivatives')
-    """
+    """What the next step needs: where we are, the damping, and the derivatives there."""
 
     theta: Tensor
     damping: float
@@ -63,11 +127,6 @@ class NewtonInfo(NamedTuple):
     ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of
     a raw number, in its own unit; it tells convergence from a likelihood that keeps rising, whose
     gradient vanishes too. ``accepted``: False if no shorter step lowered the loss.
-
-    Example:
-        >>> from ansatz.linear.newton import NewtonInfo
-        >>> NewtonInfo(1e-12, 1e-9, True).accepted
-        True
     """
 
     gradient: float
@@ -76,13 +135,7 @@ class NewtonInfo(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where Newton's method stopped.
-
-    Example:
-        >>> from ansatz.linear.newton import Minimum
-        >>> Minimum._fields[2:]
-        ('iterations', 'converged', 'gradient', 'recession', 'damping', 'rescued')
-    """
+    """Where Newton's method stopped."""
 
     theta: Tensor
     derivatives: Derivatives
@@ -108,16 +161,6 @@ def newton_step(
         state: where we are.
         free: ``(T,)`` True for coefficients that may move.
         unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Criterion
-        >>> one = torch.ones(3, 1, dtype=torch.float64)
-        >>> f = Criterion(lambda z, y: (z[:, 0] - y) ** 2, one, 2 * one[:, 0], one[:, 0], ["x"])
-        >>> theta = torch.zeros(1, dtype=torch.float64)
-        >>> state = NewtonState(theta, 0.0, f.derivatives(theta))
-        >>> newton_step(f, state, torch.tensor([True]), torch.ones(1))[0].theta
-        tensor([2...], dtype=torch.float64)
     """
     value, g, h, size = state.derivatives
     direction, damping = _direction(g[free], h[free][:, free], state.damping)
@@ -143,15 +186,7 @@ def newton_step(
 
 
 def scaled_gradient(derivatives: Derivatives, free: Tensor, weight: Tensor) -> float:
-    """The largest |g_j| / sqrt(n H_jj) over free coefficients.
-
-    Example:
-        >>> import torch
-        >>> zero = torch.zeros(())
-        >>> d = Derivatives(zero, torch.ones(1), 4 * torch.ones(1, 1), zero)
-        >>> scaled_gradient(d, torch.tensor([True]), torch.ones(4))
-        0.25
-    """
+    """The largest |g_j| / sqrt(n H_jj) over free coefficients."""
     g, diagonal = derivatives.gradient[free], derivatives.hessian.diagonal()[free]
     if not len(g):
         return 0.0
@@ -199,16 +234,6 @@ def minimise(
         rescue: False to give up instead of calling L-BFGS.
         stop: asked after each step whether to give up (a constant has left its range).
         recede: (theta, step, unit) -> a direction of ever falling loss; default: row by row.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Criterion
-        >>> one = torch.ones(3, 1, dtype=torch.float64)
-        >>> poisson = lambda z, y: z[:, 0].exp() - y * z[:, 0]
-        >>> f = Criterion(poisson, one, one[:, 0], one[:, 0], ["x"])
-        >>> start = torch.ones(1, dtype=torch.float64)
-        >>> minimise(f, start, torch.tensor([True]), torch.ones(1)).converged
-        True
     """
     state = NewtonState(theta, 0.0, criterion.derivatives(theta, free))
     count, failures, recession = 0, 0, None

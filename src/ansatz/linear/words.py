@@ -25,14 +25,6 @@ def explain(
         found: the estimates.
         observations: n.
         errors: the standard errors of the estimated coefficients.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.likelihoods import Poisson
-        >>> from ansatz.linear import fit_linear
-        >>> x, y = torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([1.0, 2.0, 0.0])
-        >>> fit_linear(Poisson(), x, y, feature_names=["closed"]).messages[0][:39]
-        'no maximum-likelihood estimate exists: '
     """
     said = [*explain_columns(design), *_too_few(model, design, observations)]
     notes = list(getattr(model.likelihood, "notes", ()))
@@ -43,20 +35,20 @@ def explain(
     if not bool(found.free.all()):
         which = ""
         if inner(model.likelihood).name == "student_t":
-            which = " (nu at 2, as heavy tails as a variance allows, or at 1000, the normal distribution)"
+            which = " (nu at 2, the heaviest tails with a variance, or at 1000, nearly normal)"
         said.append(
-            f"a constant of {inner(model.likelihood).name} went to the end of its range and is held "
-            f"there{which}. Standard errors take it as known."
+            f"a constant of {inner(model.likelihood).name} went to the end of its range and is "
+            f"held there{which}. Standard errors take it as known."
         )
     if any(column >= model.outputs for column in model.redundancy.columns):
         said.append(
-            f"the rows say nothing of a constant of {inner(model.likelihood).name}: every value of it has "
-            "the same likelihood, and the one shown is arbitrary. Use a simpler likelihood."
+            f"the rows say nothing of a constant of {inner(model.likelihood).name}: every value "
+            "of it fits as well, and the one shown is arbitrary. Use a simpler likelihood."
         )
     if getattr(model.likelihood, "prior", 0):
         said.append(
-            f"a prior of {model.likelihood.prior:g} comparisons per item was asked for: coefficients are "
-            "its posterior mode; the log-likelihood is that of the rows alone."
+            f"a prior of {model.likelihood.prior:g} comparisons per item was asked for: "
+            "coefficients are its posterior mode; the log-likelihood is that of the rows alone."
         )
     if model.likelihood.name in ("mae", "quantiles"):
         noun = "absolute error" if model.likelihood.name == "mae" else "pinball loss"
@@ -70,14 +62,7 @@ def explain(
 
 
 def explain_columns(design: Design) -> list[str]:
-    """Which columns were dropped, and what determines them.
-
-    Example:
-        >>> import torch
-        >>> one = torch.ones(3, dtype=torch.float64)
-        >>> explain_columns(Design.of(torch.stack([one], 1), one, ["a"]))[0][:30]
-        '1 column determined by others '
-    """
+    """Which columns were dropped, and what determines them."""
     if not design.aliased:
         return []
     shown = [f"'{name}' (= {words})" for name, words in list(design.aliased.items())[:5]]
@@ -101,18 +86,7 @@ def _too_few(model: Model, design: Design, observations: float) -> list[str]:
 
 
 def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str]:
-    """Why Newton's method stopped where no estimate is, or that it needed help.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.linear.criterion import Derivatives
-        >>> one = torch.ones(1, dtype=torch.float64)
-        >>> at = Derivatives(one[0], one, one.unsqueeze(1), one[0])
-        >>> found = Minimum(one, at, 100, False, 0.5, None, 0.0, True)
-        >>> design = Design.of(torch.zeros(1, 0).double(), one, [])
-        >>> explain_minimum("normal", design, found)[0][:43]
-        "Newton's method and L-BFGS did not converge"
-    """
+    """Why Newton's method stopped where no estimate is, or that it needed help."""
     said = []
     if found.recession is not None:
         names = _culprits(design, found.recession.table)
@@ -144,7 +118,8 @@ def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str
         said.append(
             f"Newton's method and L-BFGS did not converge: the scaled gradient is "
             f"{found.gradient:.1e} after {found.iterations} iterations (1e-8 is asked for). "
-            "Coefficients and standard errors are approximate; a simpler likelihood or fewer columns help."
+            "Coefficients and standard errors are approximate; a simpler likelihood or fewer "
+            "columns help."
         )
     elif found.damping > 1e-4:
         said.append(f"the information matrix needed a ridge of {found.damping:.1e} to be inverted.")
@@ -154,8 +129,8 @@ def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str
 def _dispersion(model: Model, found: Minimum) -> list[str]:
     if found.recession is not None:
         return [
-            f"the constant dispersion of {model.likelihood.name} went to its least value: the outcomes "
-            "are reproduced up to their resolution, and log-likelihood and AIC are set by that."
+            f"the constant dispersion of {model.likelihood.name} went to its least value: the "
+            "outcomes are reproduced up to their resolution, which sets log-likelihood and AIC."
         ]
     if not found.converged:
         return [f"the dispersion did not converge: scaled gradient {found.gradient:.1e}."]

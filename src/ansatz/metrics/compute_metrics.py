@@ -6,13 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.metrics.circular import mean_angular_error
 from ansatz.metrics.classification import accuracy, auc, brier, ece
-from ansatz.metrics.crps import crps
-from ansatz.metrics.energy import energy_score
-from ansatz.metrics.errors import mae, r2, rmse
-from ansatz.metrics.log_score import log_score
+from ansatz.metrics.errors import mae, mean_angular_error, r2, rmse
 from ansatz.metrics.ranking import kendall_tau, top_one_accuracy
+from ansatz.metrics.scoring_rules import crps, energy_score, log_score
 
 
 def compute_metrics(

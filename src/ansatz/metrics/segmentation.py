@@ -92,14 +92,7 @@ def _require_masks(y: Tensor) -> None:
 
 
 def labels_of(masks: Any) -> Tensor:
-    """Label arrays as a tensor: NumPy's are taken as well.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.metrics.segmentation import labels_of
-        >>> labels_of(np.array([[True, False]]))
-        tensor([[ True, False]])
-    """
+    """Label arrays as a tensor: NumPy's are taken as well."""
     return torch.as_tensor(masks)
 
 
@@ -279,11 +272,6 @@ def reduce_classes(
     """Numbers per image and class, ``(N, K)``, as the metrics of masks report them.
 
     An image of weight 0 is left out; a class without a defined number (nan) is, too.
-
-    Example:
-        >>> import torch
-        >>> reduce_classes(torch.tensor([[0.9, 0.25], [0.9, 0.75]]), torch.ones(2)).item()
-        0.5
     """
     if reduction not in get_args(Reduction):
         known = ", ".join(get_args(Reduction))

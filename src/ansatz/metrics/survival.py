@@ -88,14 +88,6 @@ def brier_rows(
         train_event: ``(M,)``.
         weight: ``(N,)``; rows of weight 0 need no score.
         train_weight: ``(M,)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.metrics.survival import brier_rows
-        >>> time, event = torch.tensor([1.0, 2.0]), torch.ones(2)
-        >>> curves = torch.tensor([[0.5], [0.9]])
-        >>> brier_rows(curves, torch.tensor([1.5]), time, event, time, event)[:, 0]
-        tensor([0.2500, 0.0100], dtype=torch.float64)
     """
     if survival.shape != (len(time), len(times)):
         raise ValueError(
@@ -203,13 +195,7 @@ def brier_skill(
 
 
 class DCalibration(NamedTuple):
-    """Shares of rows by their own survival probability at their time, and the test of equality.
-
-    Example:
-        >>> from ansatz.metrics.survival import DCalibration
-        >>> DCalibration._fields
-        ('shares', 'statistic', 'p_value')
-    """
+    """Shares of rows by their own survival probability at their time, and the test of equality."""
 
     shares: Tensor  # (bins,), from S near 0 to S near 1; each should be 1 / bins
     statistic: float

@@ -27,13 +27,7 @@ def row_mean(values: Tensor, weight: Tensor | None = None) -> Tensor:
 
 
 def row_weight(values: Tensor, weight: Tensor | None) -> Tensor:
-    """One weight per row of ``values``, checked, in double precision.
-
-    Example:
-        >>> import torch
-        >>> row_weight(torch.zeros(2, 3), None)
-        tensor([1., 1.], dtype=torch.float64)
-    """
+    """One weight per row of ``values``, checked, in double precision."""
     if weight is None:
         return torch.ones(len(values), dtype=torch.float64, device=values.device)
     if weight.shape != values.shape[:1]:
@@ -44,15 +38,7 @@ def row_weight(values: Tensor, weight: Tensor | None) -> Tensor:
 
 
 def require_equal_shapes(name: str, y: Tensor, other: Tensor) -> None:
-    """Refuses to broadcast predictions against outcomes.
-
-    Example:
-        >>> import torch
-        >>> require_equal_shapes("rmse", torch.zeros(3), torch.zeros(3, 1))
-        Traceback (most recent call last):
-        ...
-        ValueError: rmse needs predictions of the shape of y, (3,), got (3, 1).
-    """
+    """Refuses to broadcast predictions against outcomes."""
     if y.shape != other.shape:
         raise ValueError(
             f"{name} needs predictions of the shape of y, {tuple(y.shape)}, "

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 from ansatz.networks.grid_layers import convolution
 from ansatz.networks.same_size import crop
 from ansatz.networks.unet import Norm, UNet, Up

@@ -216,12 +216,6 @@ class AuxiliaryHead(nn.Module):
     Shapes:
         - x: ``(B, in_channels, *size)``; returns ``(B, P)``.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.googlenet import AuxiliaryHead
-        >>> AuxiliaryHead(2, 8, 10)(torch.randn(2, 8, 14, 14)).shape
-        torch.Size([2, 10])
-
     References:
         Szegedy et al. (2015), Going deeper with convolutions, section 5.
     """

@@ -20,11 +20,6 @@ class Grid(NamedTuple):
         channels: numbers per cell, :math:`C`.
         size: cells along each axis; empty where it is not known.
         dimensions: number of axes: 1 for signals, 2 for images, 3 for volumes.
-
-    Example:
-        >>> from ansatz.networks.grid_inputs import Grid
-        >>> Grid(3, (32, 32), 2).cells
-        1024
     """
 
     channels: int
@@ -95,12 +90,7 @@ def read_grid(
 
 
 def require_cells(owner: str, size: tuple[int, ...], least: int) -> None:
-    """Refuses a grid of which nothing would be left inside the network.
-
-    Example:
-        >>> from ansatz.networks.grid_inputs import require_cells
-        >>> require_cells("densenet121", (64, 64), least=29)
-    """
+    """Refuses a grid of which nothing would be left inside the network."""
     if any(length < least for length in size):
         raise UsageError(
             f"{owner} needs at least {least} cells along each axis, got {_times(size)}; "
@@ -111,16 +101,7 @@ def require_cells(owner: str, size: tuple[int, ...], least: int) -> None:
 def require_grid(
     owner: str, grid: Grid, x: Tensor, *, least: int = 1, network: nn.Module | None = None
 ) -> None:
-    """Refuses x that is not of the grid that a network was built for, or not of its precision.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.grid_inputs import Grid, require_grid
-        >>> require_grid("resnet18", Grid(3, (), 2), torch.zeros(1, 32, 32))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: resnet18 needs x of shape (B, 3, H, W), got (1, 32, 32).
-    """
+    """Refuses x that is not of the grid that a network was built for, or not of its precision."""
     if x.ndim != grid.dimensions + 2 or x.shape[1] != grid.channels:
         hint = " For rows of a table take mlp." if x.ndim == 2 else ""
         if x.ndim == grid.dimensions + 1 and x.shape[0] == grid.channels:
@@ -135,13 +116,7 @@ def require_grid(
 
 
 def require_size(owner: str, grid: Grid, x: Tensor, *, network: nn.Module | None = None) -> None:
-    """Refuses x whose size is not the one that the weights were made for.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.grid_inputs import Grid, require_size
-        >>> require_size("lenet5", Grid(1, (28, 28), 2), torch.zeros(4, 1, 28, 28))
-    """
+    """Refuses x whose size is not the one that the weights were made for."""
     if tuple(x.shape[1:]) != (grid.channels, *grid.size):
         shape = ", ".join(str(length) for length in (grid.channels, *grid.size))
         is_one = tuple(x.shape) == (grid.channels, *grid.size)

@@ -94,59 +94,28 @@ _CONVOLUTIONS: dict[int, tuple[Any, Any]] = {
 
 
 def batch_norm(dimensions: int, channels: int, **options: Any) -> nn.Module:
-    """Torch's ``BatchNorm1d``, ``BatchNorm2d`` or ``BatchNorm3d``.
-
-    Example:
-        >>> from ansatz.networks.grid_layers import batch_norm
-        >>> type(batch_norm(2, 8)).__name__
-        'BatchNorm2d'
-    """
+    """Torch's ``BatchNorm1d``, ``BatchNorm2d`` or ``BatchNorm3d``."""
     return _BATCH_NORM[dimensions](channels, **options)
 
 
 def max_pool(dimensions: int, kernel_size: int, **options: Any) -> nn.Module:
-    """Torch's ``MaxPool1d``, ``MaxPool2d`` or ``MaxPool3d``.
-
-    Example:
-        >>> from ansatz.networks.grid_layers import max_pool
-        >>> type(max_pool(3, 2)).__name__
-        'MaxPool3d'
-    """
+    """Torch's ``MaxPool1d``, ``MaxPool2d`` or ``MaxPool3d``."""
     pool: nn.Module = _MAX_POOL[dimensions](kernel_size, **options)
     return pool
 
 
 def average_pool(dimensions: int, kernel_size: int, **options: Any) -> nn.Module:
-    """Torch's ``AvgPool1d``, ``AvgPool2d`` or ``AvgPool3d``.
-
-    Example:
-        >>> from ansatz.networks.grid_layers import average_pool
-        >>> type(average_pool(1, 2)).__name__
-        'AvgPool1d'
-    """
+    """Torch's ``AvgPool1d``, ``AvgPool2d`` or ``AvgPool3d``."""
     pool: nn.Module = _AVERAGE_POOL[dimensions](kernel_size, **options)
     return pool
 
 
 def adaptive_pool(dimensions: int, size: int | tuple[int, ...]) -> nn.Module:
-    """Torch's average pooling of any grid to ``size`` cells along each axis.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.grid_layers import adaptive_pool
-        >>> adaptive_pool(2, 7)(torch.zeros(1, 3, 10, 5)).shape
-        torch.Size([1, 3, 7, 7])
-    """
+    """Torch's average pooling of any grid to ``size`` cells along each axis."""
     cells = (size,) * dimensions if isinstance(size, int) else size
     return _ADAPTIVE_POOL[dimensions](cells)
 
 
 def readout(in_features: int, outputs: int, generator: torch.Generator | None = None) -> nn.Linear:
-    """The last map of a network: small weights, so that it starts near the constant model.
-
-    Example:
-        >>> from ansatz.networks.grid_layers import readout
-        >>> readout(84, 10).out_features
-        10
-    """
+    """The last map of a network: small weights, so that it starts near the constant model."""
     return affine(in_features, outputs, init="lecun_normal", gain=0.1, generator=generator)

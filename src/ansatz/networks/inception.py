@@ -54,12 +54,6 @@ class ConvolutionUnit(nn.Module):
 
     Shapes:
         - x: ``(B, in_channels, *size)``; returns ``(B, out_channels, *size')``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.inception import ConvolutionUnit
-        >>> ConvolutionUnit(2, 3, 4, 3, padding=1)(torch.randn(2, 3, 5, 5)).shape
-        torch.Size([2, 4, 5, 5])
     """
 
     def __init__(

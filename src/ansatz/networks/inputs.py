@@ -100,16 +100,7 @@ class TableInputs(nn.Module):
 def require_columns(
     owner: str, features: int, categorical: bool, x: Tensor, codes: Tensor | None
 ) -> None:
-    """Refuses rows that are not of the columns that a network was built for.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.inputs import require_columns
-        >>> require_columns("mlp", 3, False, torch.zeros(5, 2), None)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: mlp needs x of shape (B, 3), got (5, 2).
-    """
+    """Refuses rows that are not of the columns that a network was built for."""
     if x.ndim != 2 or x.shape[1] != features:
         raise UsageError(f"{owner} needs x of shape (B, {features}), got {tuple(x.shape)}.")
     if (codes is not None and codes.shape[-1] > 0) != categorical:
@@ -118,16 +109,7 @@ def require_columns(
 
 
 def require_vector(owner: str, spec: InputSpec) -> None:
-    """Refuses inputs that are no vectors, or of no sensible length.
-
-    Example:
-        >>> from ansatz.networks.inputs import require_vector
-        >>> from ansatz.spec import InputSpec
-        >>> require_vector("mlp", InputSpec(structure="graph"))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: mlp takes vectors, got inputs of structure 'graph'.
-    """
+    """Refuses inputs that are no vectors, or of no sensible length."""
     if spec.structure != "vector":
         raise UsageError(f"{owner} takes vectors, got inputs of structure '{spec.structure}'.")
     require_whole(f"features of {owner}", spec.features, low=0, high=2**31)

@@ -30,14 +30,6 @@ class Joined(nn.Module):
         - inputs: the tensors of the first part, then those of the second, and so on; a part with
           embedded levels has two, x and codes.
         - returns: ``(B, outputs)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks import create
-        >>> from ansatz.spec import InputSpec
-        >>> spec = InputSpec.joined(words=InputSpec.of(20), numbers=InputSpec.of(3))
-        >>> create("joined", inputs=spec, outputs=2)(torch.zeros(5, 20), torch.zeros(5, 3)).shape
-        torch.Size([5, 2])
     """
 
     def __init__(

@@ -18,12 +18,6 @@ def channels_last(what: T) -> T:
 
     Args:
         what: ``(B, C, H, W)``, ``(B, C, D, H, W)``, or a network, which is changed in place.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.layout import channels_last
-        >>> channels_last(torch.zeros(2, 3, 4, 4)).stride()
-        (48, 1, 12, 3)
     """
     if isinstance(what, Tensor):
         layout = _FORMATS.get(what.ndim)

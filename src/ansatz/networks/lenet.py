@@ -126,12 +126,6 @@ class ScaledTanh(nn.Module):
 
     It maps 1 to 1 and -1 to -1, where its second derivative is largest.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.lenet import ScaledTanh
-        >>> ScaledTanh()(torch.tensor([1.0]))
-        tensor([1.0000])
-
     References:
         LeCun, Bottou, Bengio & Haffner (1998), appendix A.
     """
@@ -150,12 +144,6 @@ class TrainedPool(nn.Module):
 
     Shapes:
         - x: ``(B, C, H, W)``; returns ``(B, C, H // 2, W // 2)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.lenet import TrainedPool
-        >>> TrainedPool(1)(torch.tensor([[[[1.0, 2.0], [3.0, 6.0]]]])).item()
-        3.0
 
     References:
         LeCun, Bottou, Bengio & Haffner (1998), section II.B, layer S2.
@@ -179,11 +167,6 @@ class SparseConvolution(nn.Module):
 
     Shapes:
         - x: ``(B, 6, H, W)``; returns ``(B, 16, H - 4, W - 4)``.
-
-    Example:
-        >>> from ansatz.networks.lenet import SparseConvolution
-        >>> sum(p.numel() for p in SparseConvolution().parameters())
-        1516
 
     References:
         LeCun, Bottou, Bengio & Haffner (1998), table I.

@@ -12,17 +12,7 @@ MAX_BYTES = 2**31  # parameters and buffers that a name on the command line may 
 
 
 def check_widths(owner: str, widths: object) -> tuple[int, ...]:
-    """``widths`` as a tuple of ints, if each is a sensible width and there are not too many.
-
-    Example:
-        >>> from ansatz.networks.limits import check_widths
-        >>> check_widths("mlp", [64, 32])
-        (64, 32)
-        >>> check_widths("mlp", [64] * 10_000)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: mlp may have up to 1000 hidden layers, got 10000.
-    """
+    """``widths`` as a tuple of ints, if each is a sensible width and there are not too many."""
     if not isinstance(widths, Sequence) or isinstance(widths, (str, bytes)):
         raise UsageError(f"widths of {owner} must be a list such as [128, 128], got {widths!r:.40}")
     if len(widths) > MAX_DEPTH:

@@ -34,14 +34,6 @@ class SCells(nn.Module):
     Shapes:
         - x: ``(B, C, H, W)``, not negative; returns ``(B, K, H, W)``.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.neocognitron import SCells
-        >>> template = torch.rand(1, 2, 5, 5)
-        >>> cells = SCells(template, threshold=0.6)
-        >>> bool(torch.isclose(cells(3 * template)[0, 0, 2, 2], 3 * template.norm()))
-        True
-
     References:
         Fukushima (2011), Increasing robustness against background noise: visual pattern
         recognition by a neocognitron, section 3. Fukushima (1980) divides by the inhibition.
@@ -74,12 +66,6 @@ class CCells(nn.Module):
 
     Shapes:
         - x: ``(B, K, H, W)``; returns ``(B, K, ceil(H / 2), ceil(W / 2))``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.neocognitron import CCells
-        >>> CCells()(torch.ones(1, 3, 9, 9))[0, 0, 2:3, 2]
-        tensor([1.0000])
 
     References:
         Fukushima (1980), Neocognitron: a self-organizing neural network model for a mechanism of

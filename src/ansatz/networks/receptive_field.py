@@ -107,14 +107,7 @@ def receptive_field(
 
 
 def field_of(reach: Reach) -> ReceptiveField:
-    """The receptive field that intervals amount to.
-
-    Example:
-        >>> from ansatz.networks.reach import Reach
-        >>> from ansatz.networks.receptive_field import field_of
-        >>> field_of(Reach.start((1, 3, 4, 5))).size
-        (1, 1)
-    """
+    """The receptive field that intervals amount to."""
     lines = [_line(reach, axis) for axis in range(len(reach.arrays))]
     size, stride, start, centre, units = zip(*lines, strict=True)
     return ReceptiveField(size, stride, start, centre, units)

@@ -36,12 +36,6 @@ class ResNet(nn.Module):
     Shapes:
         - x: ``(B, C, *size)``; returns ``(B, P)``.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.networks import ResNet18
-        >>> ResNet18(3, 10, stem="small", width=8)(torch.randn(2, 3, 32, 32)).shape
-        torch.Size([2, 10])
-
     References:
         He et al. (2016), Deep residual learning for image recognition, table 1.
         https://arxiv.org/abs/1512.03385

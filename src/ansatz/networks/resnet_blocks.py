@@ -149,15 +149,6 @@ class Bottleneck(nn.Module):
 def zero_last_norms(network: nn.Module) -> None:
     """Lets every residual block start as ReLU of what comes in: zero factors before the sum.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.networks import BasicBlock
-        >>> from ansatz.networks.resnet_blocks import zero_last_norms
-        >>> block = BasicBlock(1, 2, 2)
-        >>> zero_last_norms(block)
-        >>> block(torch.ones(1, 2, 3)).sum().item()
-        6.0
-
     References:
         Goyal et al. (2017), Accurate, large minibatch SGD, section 5.1.
         https://arxiv.org/abs/1706.02677

@@ -10,38 +10,18 @@ def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
     """Continues each axis of a grid by zeros, at its end, to a multiple of cells.
 
     At the end alone, so that what is pooled with what does not depend on the size.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.same_size import pad_to_multiple
-        >>> pad_to_multiple(torch.ones(1, 1, 5, 8), 4).shape
-        torch.Size([1, 1, 8, 8])
     """
     gaps = [-n % multiple for n in x.shape[2:]]
     return pad(x, [v for gap in reversed(gaps) for v in (0, gap)]) if any(gaps) else x
 
 
 def crop(x: Tensor, size: Sequence[int]) -> Tensor:
-    """The first cells of each axis of a grid.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.same_size import crop
-        >>> crop(torch.ones(1, 1, 8, 8), (5, 8)).shape
-        torch.Size([1, 1, 5, 8])
-    """
+    """The first cells of each axis of a grid."""
     return _cut(x, [0] * len(size), size)
 
 
 def crop_centre(x: Tensor, size: Sequence[int]) -> Tensor:
-    """The cells of a grid that are left when both ends of each axis lose equally many.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.same_size import crop_centre
-        >>> crop_centre(torch.arange(6).reshape(1, 1, 6), (2,))
-        tensor([[[2, 3]]])
-    """
+    """The cells of a grid that are left when both ends of each axis lose equally many."""
     return _cut(x, [(n - m) // 2 for n, m in zip(x.shape[2:], size, strict=True)], size)
 
 

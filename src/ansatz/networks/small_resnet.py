@@ -112,13 +112,6 @@ class PaddedShortcut(nn.Module):
     Shapes:
         - x: ``(B, C, *size)``; returns ``(B, C + channels, *size')``.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.small_resnet import PaddedShortcut
-        >>> PaddedShortcut(1, 2)(torch.tensor([[[1.0, 2.0, 3.0]]]))
-        tensor([[[1., 3.],
-                 [0., 0.]]])
-
     References:
         He et al. (2016), Deep residual learning for image recognition, section 3.3 (A).
     """
@@ -135,12 +128,6 @@ class PaddedShortcut(nn.Module):
 
 class PlainBlock(BasicBlock):
     """Two convolutions of 3 cells, each normalised and rectified; nothing is added.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.small_resnet import PlainBlock
-        >>> PlainBlock(2, 4, 8, stride=2)(torch.randn(1, 4, 6, 6)).shape
-        torch.Size([1, 8, 3, 3])
 
     References:
         He et al. (2016), Deep residual learning for image recognition, section 3.3.

@@ -18,13 +18,6 @@ class StridedPoint(nn.Conv2d):
     Shapes:
         - x: ``(B, C, H, W)``.
         - returns: ``(B, K, ceil(H / s), ceil(W / s))``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.strided_point import StridedPoint
-        >>> layer = StridedPoint(3, 8, 1, stride=2)
-        >>> layer(torch.randn(1, 3, 5, 6)).shape
-        torch.Size([1, 8, 3, 3])
     """
 
     safe_channels = 16  # a block of channels of the widest processors

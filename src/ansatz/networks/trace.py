@@ -13,21 +13,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
 from ansatz.errors import UsageError
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 from ansatz.networks.reach import Reach, reach_of
 from ansatz.networks.reach.rule import tensors
 from ansatz.spec import InputSpec
 
 
 class Call(NamedTuple):
-    """A module that has done its part.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.trace import Call
-        >>> Call("layer", torch.nn.ReLU(), (3, 8, 8), None).shape
-        (3, 8, 8)
-    """
+    """A module that has done its part."""
 
     name: str
     module: nn.Module
@@ -36,14 +29,7 @@ class Call(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What a pass did: calls of modules in order, multiply-adds by module, the longest path.
-
-    Example:
-        >>> from ansatz.networks import MLP
-        >>> from ansatz.networks.trace import trace
-        >>> trace(MLP(3, 1, widths=(8,)), 3).work["hidden.0"]
-        24
-    """
+    """What a pass did: calls of modules in order, multiply-adds by module, the longest path."""
 
     calls: list[Call]
     work: Counter[str]
@@ -60,13 +46,6 @@ def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, .
     Args:
         network: any module.
         inputs: what x looks like, or the network's argument (a tuple of several).
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.trace import trace
-        >>> found = trace(torch.nn.Conv2d(3, 8, 3), torch.zeros(1, 3, 8, 8))
-        >>> found.work[""], found.reach.periods
-        (7776, ((1, 1), (1, 1)))
     """
     watch = _Watch(network)
     # Views of our own: the marks are not put on the user's tensors.

@@ -35,14 +35,7 @@ def layer_groups(network: nn.Module) -> list[list[nn.Module]]:
 
 
 def head_names(network: nn.Module) -> tuple[str, ...]:
-    """The names of the modules that belong to the outcome: the last group, as modules.
-
-    Example:
-        >>> from ansatz.networks import VGG11
-        >>> from ansatz.networks.transfer import head_names
-        >>> head_names(VGG11(3, 10, width=2, hidden=4))
-        ('classifier.6',)
-    """
+    """The names of the modules that belong to the outcome: the last group, as modules."""
     own = getattr(network, "heads", None)
     if own is not None:
         return tuple(own)
@@ -128,14 +121,7 @@ def discriminative_groups(
 
 
 def rests(parameter: Tensor) -> bool:
-    """Whether a parameter is frozen for a time only; see ``ansatz.training.Unfreezing``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.transfer import rests
-        >>> rests(torch.nn.Parameter(torch.zeros(1)))
-        False
-    """
+    """Whether a parameter is frozen for a time only; see ``ansatz.training.Unfreezing``."""
     return bool(getattr(parameter, "rests", False))
 
 

@@ -191,12 +191,6 @@ def double_convolution(
         padded: zeros around the grid, so that its size stays; else it shrinks by 4 cells.
         norm: ``"batch"`` normalises before each ReLU.
         generator: where weights are drawn from; torch's global one when not given.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.unet import double_convolution
-        >>> double_convolution(1, 1, 2, 3, padded=False, norm=None)(torch.randn(1, 1, 9)).shape
-        torch.Size([1, 3, 5])
     """
     layers: list[nn.Module] = []
     for into, out in ((in_channels, hidden), (hidden, out_channels)):

@@ -33,12 +33,6 @@ class VGG(nn.Module):
     Shapes:
         - x: ``(B, C, *size)``; returns ``(B, P)``.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.networks import VGG11
-        >>> VGG11(3, 10, width=4, hidden=16)(torch.randn(2, 3, 32, 32)).shape
-        torch.Size([2, 10])
-
     References:
         Simonyan & Zisserman (2015), Very deep convolutional networks for large-scale image
         recognition, table 1. https://arxiv.org/abs/1409.1556

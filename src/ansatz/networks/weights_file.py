@@ -54,12 +54,6 @@ def weights_in(found: Any, name: str) -> dict[str, Tensor]:
     Args:
         found: a dictionary of tensors, or one that holds it under ``state_dict`` or ``model``.
         name: what errors call it.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.weights_file import weights_in
-        >>> weights_in({"state_dict": {"module.w": torch.ones(2)}}, "mine")
-        {'w': tensor([1., 1.])}
     """
     return _without_prefix(_tensors(found, name))
 

@@ -66,7 +66,7 @@ def export(
         >>> model = ansatz.Regressor(network="linear").fit(x, 2 * x[:, 0] + 1)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     ansatz.export(model, folder + "/line.onnx").outputs
-        ['raw', 'law_mean', 'law_sd', 'prediction']
+        ['raw', 'likelihood_mean', 'likelihood_sd', 'prediction']
     """
     try:
         import onnx

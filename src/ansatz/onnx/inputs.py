@@ -84,5 +84,5 @@ def feed(estimator: Any, rows: Any, *, double: bool = False) -> dict[str, NDArra
 
 
 def _free(name: str, reserved: set[str]) -> str:
-    taken = name in reserved or name.startswith(("law_", "ansatz/")) or not name
+    taken = name in reserved or name.startswith(("likelihood_", "ansatz/")) or not name
     return f"column_{name}" if taken else name

@@ -101,7 +101,7 @@ class ServedModel(nn.Module):
         >>> x = np.linspace(0, 1, 20).reshape(-1, 1)
         >>> served = served_module(Regressor(network="linear").fit(x, 2 * x[:, 0] + 1))
         >>> served.outputs
-        ['raw', 'law_mean', 'law_sd', 'prediction']
+        ['raw', 'likelihood_mean', 'likelihood_sd', 'prediction']
         >>> served(torch.ones(1, 1))[3]
         tensor([3.])
     """
@@ -203,7 +203,7 @@ def served_module(estimator: Any, *, double: bool = False) -> ServedModel:
         >>> x = np.linspace(-1, 1, 40).reshape(-1, 1)
         >>> model = Classifier(network="linear").fit(x, (x[:, 0] + np.sin(9 * x[:, 0]) > 0))
         >>> served_module(model).outputs
-        ['raw', 'law_logits', 'prediction', 'probabilities']
+        ['raw', 'likelihood_logits', 'prediction', 'probabilities']
     """
     return ServedModel(fitted_model(estimator), double=double)
 

@@ -123,14 +123,7 @@ class Newton(torch.optim.Optimizer):
 
 
 def newton_direction(gradient: Tensor, hessian: Tensor, damping: float = 0.0) -> Tensor:
-    """-(|H| + damping)^+ g, by eigenvalues.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.optim.newton import newton_direction
-        >>> newton_direction(torch.ones(2), torch.diag(torch.tensor([2.0, -4.0])))
-        tensor([-0.5000, -0.2500])
-    """
+    """-(|H| + damping)^+ g, by eigenvalues."""
     values, vectors = torch.linalg.eigh(hessian)
     size = values.abs()
     flat = len(size) * torch.finfo(size.dtype).eps * size.max()  # as in numpy.linalg.matrix_rank

@@ -28,11 +28,6 @@ class Constant:
     Args:
         steps: the length of the run.
         warmup: the share of it in which the rate rises linearly to 1.
-
-    Example:
-        >>> from ansatz.optim.schedules import Constant
-        >>> [Constant(10, warmup=0.2)(step) for step in (0, 1, 2)]
-        [0.5, 1.0, 1.0]
     """
 
     def __init__(self, steps: int, *, warmup: float = 0.0) -> None:
@@ -52,12 +47,6 @@ class Cosine:
         steps: the length of the run; later steps stay at ``final``.
         warmup: the share of it in which the rate rises linearly to 1.
         final: :math:`f`.
-
-    Example:
-        >>> from ansatz.optim.schedules import Cosine
-        >>> schedule = Cosine(100)
-        >>> [round(schedule(step), 3) for step in (0, 50, 100, 1000)]
-        [1.0, 0.5, 0.0, 0.0]
 
     References:
         Loshchilov and Hutter (2017), SGDR, eq. 5. https://arxiv.org/abs/1608.03983
@@ -84,12 +73,6 @@ class OneCycle:
         start: the first multiplier.
         final: the last multiplier.
 
-    Example:
-        >>> from ansatz.optim.schedules import OneCycle
-        >>> schedule = OneCycle(101)
-        >>> [round(schedule(step), 3) for step in (0, 30, 100)]
-        [0.04, 1.0, 0.0]
-
     References:
         Smith and Topin (2018), Super-convergence. https://arxiv.org/abs/1708.07120
     """
@@ -114,11 +97,6 @@ class Linear:
     Args:
         steps: the length of the run.
         final: the multiplier at its end.
-
-    Example:
-        >>> from ansatz.optim.schedules import Linear
-        >>> Linear(10)(5)
-        0.5
     """
 
     def __init__(self, steps: int, *, final: float = 0.0) -> None:
@@ -134,11 +112,6 @@ class Exponential:
     Args:
         steps: the length of the run.
         final: the multiplier at its end.
-
-    Example:
-        >>> from ansatz.optim.schedules import Exponential
-        >>> round(Exponential(10, final=0.01)(5), 6)
-        0.1
     """
 
     def __init__(self, steps: int, *, final: float = 0.01) -> None:
@@ -157,11 +130,6 @@ class Steps:
         steps: the length of the run.
         drops: how many times.
         factor: by how much.
-
-    Example:
-        >>> from ansatz.optim.schedules import Steps
-        >>> [round(Steps(90)(step), 3) for step in (0, 30, 60)]
-        [1.0, 0.1, 0.01]
     """
 
     def __init__(self, steps: int, *, drops: int = 2, factor: float = 0.1) -> None:
@@ -183,14 +151,6 @@ class Plateau:
         patience: evaluations without improvement that are put up with.
         threshold: an improvement is a fall by more than this share of the best value's size.
         least: the multiplier never falls below it.
-
-    Example:
-        >>> from ansatz.optim.schedules import Plateau
-        >>> schedule = Plateau(100, patience=1)
-        >>> for value in (1.0, 1.0, 1.0):
-        ...     schedule.observe(value)
-        >>> schedule(0)
-        0.1
     """
 
     def __init__(

@@ -122,7 +122,7 @@ class Number(Outcome):
         A likelihood of successes predicts their ``probability`` in one trial, and where the number
         of trials is known, ``prediction`` and bounds of the successes.
         """
-        interval, method = options.pop("interval", None), options.pop("method", "likelihood")
+        interval, method = options.pop("interval", None), options.pop("method", "predictive")
         refuse_others(options)
         served = model.predictive(rows.rows, rows.offset)
         prediction = self.point(served)

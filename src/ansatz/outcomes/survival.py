@@ -20,7 +20,7 @@ from ansatz.fitting.model import Given, Model
 from ansatz.fitting.out_of_fold import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
-from ansatz.likelihoods.log_risk import fair_log_risks
+from ansatz.likelihoods.cox import fair_log_risks
 from ansatz.outcomes.survival_metrics import (
     Followed,
     evaluate_survival,
@@ -217,7 +217,7 @@ class SurvivalTime(Outcome):
         also ``incidence_<cause>_<time>``.
         """
         times, interval = options.pop("times", None), options.pop("interval", None)
-        method = options.pop("method", "likelihood")
+        method = options.pop("method", "predictive")
         refuse_others(options)
         served = model.predictive(rows.rows, rows.offset)
         columns: dict[str, Any] = {}

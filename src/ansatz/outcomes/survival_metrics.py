@@ -9,7 +9,7 @@ from torch import Tensor
 from ansatz import metrics
 from ansatz.errors import ModelError
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Distribution, Likelihood
-from ansatz.likelihoods.quadrature import gauss
+from ansatz.likelihoods.special.quadrature import gauss
 from ansatz.outcomes.survival_times import times_and_causes
 
 Metrics = dict[str, float | None]

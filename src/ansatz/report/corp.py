@@ -34,19 +34,12 @@ class Reliability(NamedTuple):
 
 
 class Decomposition(NamedTuple):
-    r"""A mean score = miscalibration - discrimination + uncertainty, exactly.
+    r"""A mean score = miscalibration - discrimination + uncertainty, exactly."""
 
-    Args:
-        score: of the forecasts; smaller is better.
-        miscalibration: what isotonic recalibration would gain.
-        discrimination: what recalibrated forecasts gain over the constant one.
-        uncertainty: the score of the constant forecast, the event's frequency.
-    """
-
-    score: float
-    miscalibration: float
-    discrimination: float
-    uncertainty: float
+    score: float  # of the forecasts; smaller is better
+    miscalibration: float  # what isotonic recalibration would gain
+    discrimination: float  # what recalibrated forecasts gain over the constant one
+    uncertainty: float  # the score of the constant forecast, the event's frequency
 
 
 def reliability(

@@ -12,8 +12,8 @@ from ansatz.figures.printable import printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.metrics import mean_estimate
+from ansatz.report.baselines import row_error
 from ansatz.report.evidence import Evidence
-from ansatz.report.row_error import row_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,11 +82,7 @@ def number_costs(y: Tensor, decision: Tensor, under: float, over: float) -> Tens
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The decision that stated costs ask for, and what it saves; None without costs.
-
-    Args:
-        evidence: of a model on its test rows, with costs in its settings.
-    """
+    """The decision that stated costs ask for, and what it saves; None without costs."""
     costs = evidence.settings.get("costs") or {}
     if not costs:
         return None
@@ -175,14 +171,7 @@ def _numbers(evidence: Evidence, under: float, over: float, title: str) -> Secti
 
 
 def draw_costs(axes: "Axes", grid: np.ndarray, curve: np.ndarray, marks: dict[str, float]) -> None:
-    """Mean cost against the threshold or level, with marks at the rules.
-
-    Args:
-        axes: to draw on.
-        grid: thresholds or levels.
-        curve: mean cost at each.
-        marks: rules by name.
-    """
+    """Mean cost against the threshold or level, with marks at the rules."""
     axes.plot(grid, curve, color=MODEL)
     for colour, (name, place) in zip((LINEAR, INK), marks.items(), strict=True):
         axes.axvline(place, color=colour, linewidth=0.9, linestyle="--", label=name)
@@ -191,12 +180,7 @@ def draw_costs(axes: "Axes", grid: np.ndarray, curve: np.ndarray, marks: dict[st
 
 
 def _section(
-    evidence: Evidence,
-    title: str,
-    said: str,
-    rules: dict[str, Tensor],
-    drawn: str,
-    what: str,
+    evidence: Evidence, title: str, said: str, rules: dict[str, Tensor], drawn: str, what: str
 ) -> Section:
     names = list(rules)
     default = rules[names[1]]

@@ -22,8 +22,7 @@ from ansatz.report.intervals import (
     covered,
     intervals,
 )
-from ansatz.report.transform import Transform
-from ansatz.report.univariate import Target, targets
+from ansatz.report.transform import Target, Transform, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,14 +34,7 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 def draw_coverage(
     axes: "Axes", found: Sequence[Coverage], *, title: str = "", label: str = ""
 ) -> None:
-    """Observed shares with their intervals against those that the likelihoods promise.
-
-    Args:
-        axes: of matplotlib.
-        found: in the order of the axis.
-        title: above it.
-        label: of the axis.
-    """
+    """Observed shares with their intervals against those that the likelihoods promise."""
     x = np.arange(len(found))
     observed = np.array([part.observed for part in found])
     ends = np.array([[part.low, part.high] for part in found])

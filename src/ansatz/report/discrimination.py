@@ -15,20 +15,12 @@ Numbers = NDArray[np.float64]
 
 
 class Curve(NamedTuple):
-    """Rates at every threshold, and the area.
+    """Rates at every threshold, and the area."""
 
-    Args:
-        x: ``(M,)``: the false positive rate, or recall.
-        y: ``(M,)``: the true positive rate, or precision.
-        area: under it.
-        low: of the 95 % interval of the area.
-        high: see ``low``.
-    """
-
-    x: Numbers
-    y: Numbers
-    area: float
-    low: float
+    x: Numbers  # ``(M,)``: the false positive rate, or recall
+    y: Numbers  # ``(M,)``: the true positive rate, or precision
+    area: float  # under it
+    low: float  # of the 95 % interval of the area
     high: float
 
 
@@ -157,14 +149,7 @@ def _cumulated(
 def confusion(
     y: ArrayLike, predicted: ArrayLike, classes: int, weight: ArrayLike | None = None
 ) -> Numbers:
-    """Rows of each class (first axis) by the class that was predicted (second).
-
-    Args:
-        y: ``(N,)`` codes.
-        predicted: ``(N,)`` codes.
-        classes: how many there are.
-        weight: ``(N,)`` frequency weights.
-    """
+    """Rows of each class (first axis) by the class that was predicted (second)."""
     code = np.asarray(y, dtype=np.intp) * classes + np.asarray(predicted, dtype=np.intp)
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
     counts = np.bincount(code, w, classes**2).astype(np.float64)

@@ -9,15 +9,100 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
+from ansatz.figures.section import Chapter, Table
 from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.registry import load
-from ansatz.report.contribution import Contribution, Unit, contribution
 
 if TYPE_CHECKING:
+    from ansatz.fitting.job import Job
+    from ansatz.fitting.model import Model
+    from ansatz.report.baselines import Forecast
     from ansatz.report.outcome_report import OutcomeReport
+
+
+class Unit(NamedTuple):
+    """What an example is called."""
+
+    one: str
+    many: str
+
+    @property
+    def an(self) -> str:
+        """The singular with its article."""
+        return f"{'an' if self.one[0] in 'aeio' else 'a'} {self.one}"
+
+
+class Novelty(NamedTuple):
+    """How far each row lies from the training rows."""
+
+    value: NDArray[np.float64]  # ``(N,)``
+    name: str  # for an axis
+    title: str  # in one word
+    meaning: str  # in a sentence
+
+
+class Contribution:
+    """What a structure contributes; these are the answers of one that adds nothing.
+
+    Attributes:
+        caveat: the last sentence of the page.
+        draws_confusion: whether a chapter draws the confusion matrix; else it is a table.
+        no_novelty: why there is no :meth:`novelty`.
+    """
+
+    caveat = "It describes the model, not causes."
+    draws_confusion = False
+    no_novelty = "training rows are not at hand"
+
+    def unit(self, model: "Model") -> Unit:
+        """What an example is called."""
+        return Unit(*model.structure.unit)
+
+    def chapters(self, axis: str) -> list[Chapter]:
+        """The chapters of models with outcomes on this axis."""
+        return []
+
+    def sample(self, model: "Model", job: "Job", *, seed: int) -> NDArray[np.intp] | None:
+        """The rows that a report looks at, in order; None for all of them."""
+        return None
+
+    def features(self, rows: Any) -> Any:
+        """Rows as sections take them."""
+        return rows
+
+    def inputs(self, features: Any, job: "Job") -> Any:
+        """Features as the fitted model takes them."""
+        return features
+
+    def columns(self, model: "Model", features: Any) -> list[Column]:
+        """What each feature is, where features are columns."""
+        return []
+
+    def has_features(self, evidence: "Evidence") -> bool:
+        """Whether there is anything to predict from."""
+        return True
+
+    def baselines(self, evidence: "Evidence") -> "tuple[list[Forecast], list[str]]":
+        """Further models beside the linear and the constant one, and what is said about them."""
+        return [], []
+
+    def layers(self, evidence: "Evidence") -> list[Table]:
+        """The layers of the network, where they are shown."""
+        return []
+
+    def novelty(self, evidence: "Evidence") -> Novelty | None:
+        """How far each test row lies from the training rows."""
+        return None
+
+
+def contribution(structure: Structure | type[Structure]) -> Contribution:
+    """What a structure contributes."""
+    found: Contribution = load(structure.report)()
+    return found
 
 
 class Learned(NamedTuple):
@@ -135,20 +220,12 @@ class Evidence:
         return bool(self.model.outcome.is_censored)
 
     def predictive(self, X: Any = None) -> Predictive:
-        """The served predictive of the test rows.
-
-        Args:
-            X: other features in the place of the rows' own.
-        """
+        """The served predictive of the test rows."""
         if X is None and "raw" in self.kept:
             return Predictive(self.likelihood, self.kept["raw"])
         rows = self.contribution.inputs(self.X if X is None else X, self.job)
         return self.model.predictive(rows, self.job.offset, notes=[])
 
     def row_losses(self, X: Any = None) -> Tensor:
-        """The loss of each test row, ``(N,)``, the mean over its targets; the nll of a likelihood.
-
-        Args:
-            X: other features in the place of the rows' own.
-        """
+        """The loss of each test row, ``(N,)``, the mean over its targets; the nll of a likelihood."""
         return self.model.outcome.row_losses(self.predictive(X), self.outcome)

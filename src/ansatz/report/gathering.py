@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ansatz.errors import DataError
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model, estimator_of
-from ansatz.report.contribution import contribution
-from ansatz.report.evidence import Evidence, Learned
+from ansatz.report.evidence import Evidence, Learned, contribution
 
 if TYPE_CHECKING:
     from ansatz.fitting.replay import Replay

@@ -10,7 +10,7 @@ from torch import Tensor
 from ansatz.figures.printable import printable
 from ansatz.likelihoods import Distribution
 from ansatz.metrics import kaplan_meier
-from ansatz.report.shares import wilson
+from ansatz.report.effect import wilson
 from ansatz.report.transform import Transform, transform
 
 Numbers = NDArray[np.float64]
@@ -55,16 +55,7 @@ def coverage(
     weight: ArrayLike | None = None,
     label: str = "all rows",
 ) -> Coverage:
-    """The share of rows inside their intervals, with Wilson's interval.
-
-    Args:
-        inside: ``(N,)``, whether the outcome lay in its interval.
-        nominal: ``(N,)``, the probability that its likelihood gives the interval.
-        width: ``(N,)``, lengths.
-        level: that was asked for.
-        weight: ``(N,)`` frequency weights.
-        label: of the rows.
-    """
+    """The share of rows inside their intervals, with Wilson's interval."""
     held = np.asarray(inside, dtype=np.float64)
     w = np.ones(len(held)) if weight is None else np.asarray(weight, dtype=np.float64)
     total = float(w.sum())
@@ -76,19 +67,12 @@ def coverage(
 
 
 class Intervals(NamedTuple):
-    """The intervals of one level on every row.
+    """The intervals of one level on every row."""
 
-    Args:
-        level: that was asked for.
-        inside: ``(N,)``, whether the outcome lies in it.
-        nominal: ``(N,)``, the probability that the likelihood gives it.
-        width: ``(N,)``.
-    """
-
-    level: float
-    inside: NDArray[np.bool_]
-    nominal: Numbers
-    width: Numbers
+    level: float  # that was asked for
+    inside: NDArray[np.bool_]  # ``(N,)``, whether the outcome lies in it
+    nominal: Numbers  # ``(N,)``, the probability that the likelihood gives it
+    width: Numbers  # ``(N,)``
 
 
 def intervals(
@@ -144,11 +128,6 @@ def censored_coverage(found: Transform, level: float, weight: ArrayLike | None =
 
     By the Kaplan-Meier curve S of the transforms: :math:`S(\alpha/2) - S(1 - \alpha/2)`, with
     Wilson's interval for the number of rows that would give the same variance.
-
-    Args:
-        found: the transforms.
-        level: :math:`1 - \alpha`.
-        weight: ``(N,)`` frequency weights.
     """
     w = np.ones(len(found.lower)) if weight is None else np.asarray(weight, dtype=np.float64)
     right = found.censored & (found.above_upper <= 0)
@@ -193,11 +172,6 @@ def by_spread(
     """Coverage by parts of equal size in the order of the predicted spread.
 
     A likelihood that is right on average may be too narrow where it says it is sure.
-
-    Args:
-        found: the intervals.
-        weight: ``(N,)`` frequency weights.
-        parts: how many.
     """
     order = np.argsort(np.nan_to_num(found.width, posinf=np.finfo(np.float64).max), kind="stable")
     pieces = np.array_split(order, max(1, min(parts, len(order) // 20)))
@@ -211,14 +185,7 @@ def by_spread(
 def by_group(
     found: Intervals, group: ArrayLike, *, weight: ArrayLike | None = None, most: int = 10
 ) -> list[Coverage]:
-    """Coverage in the groups with the most rows, at least 20 each.
-
-    Args:
-        found: the intervals.
-        group: ``(N,)`` names.
-        weight: ``(N,)`` frequency weights.
-        most: groups that are shown.
-    """
+    """Coverage in the groups with the most rows, at least 20 each."""
     names = np.asarray(group).astype(str)
     labels, counts = np.unique(names, return_counts=True)
     chosen = [k for k in np.argsort(-counts, kind="stable")[:most] if counts[k] >= 20]

@@ -1,7 +1,7 @@
 """What an outcome contributes to a report and to a comparison: chapters, words, scores."""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -9,29 +9,36 @@ from numpy.typing import NDArray
 
 from ansatz.figures.number import number, percent
 from ansatz.figures.printable import printable
-from ansatz.figures.section import Chapter
+from ansatz.figures.section import Cell, Chapter
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.metrics import Estimate
-from ansatz.report.baselines import Forecast
-from ansatz.report.estimates import estimates_of_numbers
+from ansatz.report.baselines import Forecast, estimates_of_numbers
+from ansatz.report.effect import wilson
 from ansatz.report.evidence import Evidence
-from ansatz.report.measure import change_between
-from ansatz.report.number_pair import number_beside, number_pair
-from ansatz.report.response import MOST, Response
-from ansatz.report.shares import wilson
-from ansatz.report.univariate import Target, targets_of_numbers
+from ansatz.report.paired_scores import change_between, number_beside, number_pair
+from ansatz.report.transform import Target, targets_of_numbers
 
 if TYPE_CHECKING:
-    from ansatz.report.evaluated import Evaluated
-    from ansatz.report.paired_scores import ScorePair
+    from ansatz.report.paired_scores import Evaluated, ScorePair
+
+
+CURVES = 3  # curves in one panel
+
+
+class Response(NamedTuple):
+    """What is drawn: the names of the numbers, and where a time is part of them."""
+
+    names: tuple[str, ...]
+    picks: tuple[int, ...]  # which of a vector
+    horizon: float = 0.0
 
 
 # Each is None where it does not apply to the likelihood.
 _CHAPTERS = [
     Chapter(30, "probability integral transform", "ansatz.report.pit:section"),
-    Chapter(31, "likelihoods of vectors", "ansatz.report.vectors:section"),
-    Chapter(32, "errors of direction", "ansatz.report.directions:section"),
+    Chapter(31, "distributions of vectors", "ansatz.report.vectors:section"),
+    Chapter(32, "errors of direction", "ansatz.report.vectors:directions_section"),
     Chapter(34, "coverage of intervals", "ansatz.report.coverage:section"),
     Chapter(35, "reliability of probabilities", "ansatz.report.reliability:section"),
     Chapter(37, "quantile residuals", "ansatz.report.quantile_residuals:section"),
@@ -88,20 +95,14 @@ class OutcomeReport:
         width = evidence.point.shape[1] if evidence.point.ndim == 2 else 1
         if width == 1:
             return Response((f"predicted {printable(evidence.target, 40)}",), (0,))
-        names = evidence.model.outcome.names[:MOST]
+        names = evidence.model.outcome.names[:CURVES]
         said = tuple(f"predicted {printable(name, 24)}" for name in names)
         return Response(said, tuple(range(len(names))))
 
     def respond(
         self, outcome: Outcome, predictive: Predictive, response: Response
     ) -> NDArray[np.float64]:
-        """The numbers that a response asks for, ``(N, R)``.
-
-        Args:
-            outcome: of the model whose predictive it is.
-            predictive: of some rows, as served.
-            response: what is asked for.
-        """
+        """The numbers that a response asks for, ``(N, R)``."""
         likelihood, raw = predictive
         with torch.no_grad():
             point = likelihood.point(raw).double()
@@ -151,3 +152,60 @@ def of_intervals(evidence: Evidence) -> str:
             return f"{said} cover {range_}; intervals of counts cover at least what they promise."
         return f"{said} cover {range_}: they are too wide."
     return f"{said} cover {range_}: they are too narrow."
+
+
+def outcome_words(evidence: Evidence, row: int, limit: int = 18) -> str:
+    """The outcome of a test row; a time that is censored as ``> 3.5``."""
+    words = evidence.outcome_report.words(evidence, row)
+    return _short(shown_outcome(evidence, row) if words is None else words, limit)
+
+
+def prediction_words(evidence: Evidence, row: int, limit: int = 18) -> str:
+    """The prediction of a test row."""
+    return _short(shown_prediction(evidence, row), limit)
+
+
+def _short(value: Cell, limit: int) -> str:
+    return printable(value if isinstance(value, str) else number(value, 3), limit)
+
+
+def shown_outcome(evidence: Evidence, row: int) -> Cell:
+    """The outcome of a test row as a table shows it."""
+    given = evidence.y.iloc[row] if hasattr(evidence.y, "iloc") else np.asarray(evidence.y)[row]
+    if hasattr(given, "items"):  # a row of several columns
+        return ", ".join(
+            f"{printable(name, 20)} {shown_cell(value)}" for name, value in given.items()
+        )
+    if isinstance(given, np.ndarray):
+        return ", ".join(str(shown_cell(value)) for value in given.tolist())
+    return shown_cell(given)
+
+
+def shown_prediction(evidence: Evidence, row: int) -> Cell:
+    """The prediction of a test row as a table shows it; of classes the most probable one."""
+    likelihood = evidence.distribution
+    if evidence.classes is not None and evidence.outcome.ndim == 1:
+        probs = likelihood.probs[row]  # type: ignore[union-attr]
+        both = torch.stack([1 - probs, probs]) if probs.ndim == 0 else probs
+        code = int(both.argmax())
+        return f"{printable(evidence.classes[code], 40)} ({float(both[code]):.2f})"
+    point = evidence.point[row]
+    labels = evidence.model.outcome.labels
+    if labels is not None:
+        return ", ".join(printable(labels[int(code)], 20) for code in np.atleast_1d(point))
+    if np.ndim(point):
+        return ", ".join(number(float(value), 3) for value in point)
+    return float(point)
+
+
+def shown_cell(value: Any) -> Cell:
+    """A value of data as a table shows it; None where it is missing."""
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value)
+    return str(value)

@@ -12,10 +12,8 @@ from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.metrics import kaplan_meier
 from ansatz.report.evidence import Evidence
-from ansatz.report.normal_scores import NormalScores, normal_scores
-from ansatz.report.transform import EXACT, Transform
-from ansatz.report.univariate import Target, targets
-from ansatz.report.verdict import effect_row, say_scores
+from ansatz.report.normal_scores import NormalScores, effect_row, normal_scores, say_scores
+from ansatz.report.transform import EXACT, Target, Transform, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,11 +64,6 @@ def mean_pit(found: Transform, u: ArrayLike, weight: ArrayLike | None = None) ->
     with censored rows it is 1 - the Kaplan-Meier curve of the transforms (right-censored ones) or
     spreads the row evenly over what is possible (intervals).
 
-    Args:
-        found: the transforms.
-        u: where.
-        weight: ``(N,)`` frequency weights.
-
     References:
         Czado, Gneiting and Held (2009), Predictive model assessment for count data, eq. 2.
         https://doi.org/10.1111/j.1541-0420.2009.01191.x
@@ -102,11 +95,7 @@ def _by_kaplan_meier(
 
 
 def pit_histogram(
-    found: Transform,
-    bins: int | None = None,
-    *,
-    weight: ArrayLike | None = None,
-    seed: int = 0,
+    found: Transform, bins: int | None = None, *, weight: ArrayLike | None = None, seed: int = 0
 ) -> PitHistogram:
     r"""Heights :math:`J (\bar F(j/J) - \bar F((j-1)/J))` with the band of a right likelihood.
 

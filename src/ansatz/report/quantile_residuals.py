@@ -12,19 +12,21 @@ from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, thin, to_svg
 from ansatz.likelihoods import Distribution
 from ansatz.report.effect import Effect
-from ansatz.report.envelope import Envelope, holds, uniform_envelope
 from ansatz.report.evidence import Evidence
+from ansatz.report.normal_scores import effect_row, p_text
 from ansatz.report.residual_tests import (
+    Envelope,
     Residuals,
     dispersion,
+    holds,
     outliers,
     quantile_residuals,
     simulate,
+    uniform_envelope,
     uniformity,
     zero_inflation,
 )
-from ansatz.report.univariate import Target, targets
-from ansatz.report.verdict import effect_row, p_text
+from ansatz.report.transform import Target, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,23 +36,14 @@ Numbers = NDArray[np.float64]
 
 
 class QuantileLine(NamedTuple):
-    """A quantile of residuals along the predictions.
+    """A quantile of residuals along the predictions."""
 
-    Args:
-        level: of the quantile, where a flat line should be.
-        x: ``(B,)``, middles of the parts, in ranks from 0 to 1.
-        value: ``(B,)``.
-        low: ``(B,)``: all parts lie above it and below ``high`` with 95 %.
-        high: ``(B,)``.
-        p_value: of the part that is furthest off, for having looked at all of them.
-    """
-
-    level: float
-    x: Numbers
-    value: Numbers
-    low: Numbers
-    high: Numbers
-    p_value: float
+    level: float  # of the quantile, where a flat line should be
+    x: Numbers  # ``(B,)``, middles of the parts, in ranks from 0 to 1
+    value: Numbers  # ``(B,)``
+    low: Numbers  # ``(B,)``: all parts lie above it and below ``high`` with 95 %
+    high: Numbers  # ``(B,)``
+    p_value: float  # of the part that is furthest off, for having looked at all of them
 
     @property
     def largest(self) -> float:
@@ -62,13 +55,7 @@ TITLE = "Quantile residuals"
 
 
 def draw_uniform_qq(axes: "Axes", uniform: Numbers, band: Envelope) -> None:
-    """Sorted residuals against uniform quantiles, in the envelope that holds all of them.
-
-    Args:
-        axes: of matplotlib.
-        uniform: ``(N,)`` residuals.
-        band: the envelope of N uniform numbers.
-    """
+    """Sorted residuals against uniform quantiles, in the envelope that holds all of them."""
     rows = len(uniform)
     expected = np.arange(1, rows + 1) / (rows + 1)
     x, y = thin(expected, np.sort(uniform), limit=400)
@@ -84,14 +71,7 @@ def draw_uniform_qq(axes: "Axes", uniform: Numbers, band: Envelope) -> None:
 def draw_quantile_lines(
     axes: "Axes", uniform: Numbers, fitted: Numbers, lines: list[QuantileLine]
 ) -> None:
-    """Residuals against ranks of the predictions, with their quartiles in parts.
-
-    Args:
-        axes: of matplotlib.
-        uniform: ``(N,)`` residuals.
-        fitted: ``(N,)`` predictions.
-        lines: their quantiles.
-    """
+    """Residuals against ranks of the predictions, with their quartiles in parts."""
     rank = (stats.rankdata(fitted, "ordinal") - 0.5) / len(fitted)
     x, y = thin(rank, uniform, limit=800)
     axes.plot(x, y, ".", color=MODEL, ms=3, alpha=0.5, mew=0)

@@ -19,8 +19,7 @@ from ansatz.report.intervals import covered, intervals
 from ansatz.report.normal_scores import normal_scores
 from ansatz.report.pit import draw_pit, pit_histogram
 from ansatz.report.reliability import draw_reliability
-from ansatz.report.transform import Transform, transform
-from ansatz.report.univariate import is_classes, targets
+from ansatz.report.transform import Transform, is_classes, targets, transform
 
 Numbers = NDArray[np.float64]
 TITLE = "Recalibration, before and after"
@@ -33,17 +32,11 @@ _KINDS = {
 
 
 class Change(NamedTuple):
-    """The paired change of the log score.
+    """The paired change of the log score."""
 
-    Args:
-        before: mean negative log-likelihood.
-        after: the same with recalibration.
-        difference: after - before, with its 95 % interval; below 0 is better.
-    """
-
-    before: float
-    after: float
-    difference: Effect
+    before: float  # mean negative log-likelihood
+    after: float  # the same with recalibration
+    difference: Effect  # after - before, with its 95 % interval; below 0 is better
 
 
 def change_of_score(
@@ -54,15 +47,7 @@ def change_of_score(
     weight: torch.Tensor | None = None,
     group: NDArray[Any] | None = None,
 ) -> Change:
-    """How the mean negative log-likelihood changed on the same rows.
-
-    Args:
-        before: one likelihood per row.
-        after: the recalibrated ones.
-        y: outcomes.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)``, rows that may depend on each other.
-    """
+    """How the mean negative log-likelihood changed on the same rows."""
     with torch.no_grad():
         losses = [
             -likelihood.log_prob(y).reshape(len(y), -1).mean(1).double()
@@ -78,14 +63,7 @@ def paired_change(
     weight: torch.Tensor | None = None,
     group: NDArray[Any] | None = None,
 ) -> Change:
-    """How the mean of losses changed on the same rows.
-
-    Args:
-        before: ``(N,)`` losses.
-        after: ``(N,)``.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)``, rows that may depend on each other.
-    """
+    """How the mean of losses changed on the same rows."""
     first, second = (mean_estimate(loss, weight) for loss in (before, after))
     change = second.minus(first)
     codes = None

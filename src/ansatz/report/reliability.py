@@ -1,6 +1,6 @@
 """Do events with a predicted probability of 70 % happen in 70 of 100 cases?"""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -10,31 +10,72 @@ from ansatz.figures.printable import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, PALETTE, figure, to_svg
 from ansatz.metrics import ece
-from ansatz.report.class_questions import MOST, Question, class_probabilities, questions
 from ansatz.report.corp import Decomposition, Reliability, add, decompose, reliability
-from ansatz.report.discrimination import (
-    Curve,
-    confusion,
-    precision_recall_curve,
-    roc_curve,
-)
+from ansatz.report.discrimination import Curve, confusion, precision_recall_curve, roc_curve
 from ansatz.report.evidence import Evidence
-from ansatz.report.univariate import is_classes
+from ansatz.report.transform import is_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+Numbers = NDArray[np.float64]
+MOST = 6  # classes that are shown
+
+
+class Question(NamedTuple):
+    """Something that happens or not, with its predicted probability."""
+
+    name: str  # of the event
+    event: Numbers  # ``(N,)``, 0 or 1
+    probability: Numbers  # ``(N,)``
+
+
+def questions(evidence: Evidence) -> list[Question]:
+    """What is asked of class probabilities.
+
+    Two classes: the second. Ordered ones: whether the outcome is above each threshold. Others:
+    each class against the rest, the six most frequent ones, and whether the most probable class
+    is the right one.
+    """
+    probs, code = class_probabilities(evidence)
+    labels = evidence.classes
+    names = [
+        printable(name, 30) for name in (labels if labels is not None else range(len(probs.T)))
+    ]
+    if probs.shape[1] == 2:
+        return [Question(names[1], (code == 1).astype(np.float64), probs[:, 1])]
+    if evidence.likelihood.name == "ordinal":
+        above = probs[:, ::-1].cumsum(1)[:, ::-1]
+        return [
+            Question(f"{names[k]} or more", (code >= k).astype(np.float64), above[:, k].clip(0, 1))
+            for k in range(1, min(probs.shape[1], MOST + 1))
+        ]
+    weight = evidence.weight.numpy()
+    frequent = np.argsort(-np.bincount(code, weight, probs.shape[1]), kind="stable")[:MOST]
+    found = [
+        Question(names[k], (code == k).astype(np.float64), probs[:, k]) for k in sorted(frequent)
+    ]
+    top = probs.argmax(1)
+    return [*found, Question("the predicted class", (top == code).astype(np.float64), probs.max(1))]
+
+
+def class_probabilities(evidence: Evidence) -> tuple[Numbers, NDArray[np.intp]]:
+    """Predicted probabilities ``(N, K)`` and the codes of the outcomes ``(N,)``."""
+    likelihood = evidence.distribution
+    assert likelihood is not None
+    with torch.no_grad():
+        probs: torch.Tensor = likelihood.probs  # type: ignore[attr-defined]
+    if probs.ndim == 1:
+        probs = torch.stack([1 - probs, probs], 1)
+    return probs.double().numpy(), evidence.value.long().numpy().astype(np.intp)
+
 
 Numbers = NDArray[np.float64]
 
 
 def draw_reliability(axes: "Axes", found: Reliability, title: str = "") -> None:
-    """The isotonic line in its consistency band, and the forecasts' histogram at the bottom.
-
-    Args:
-        axes: of matplotlib.
-        found: what to draw.
-        title: above it.
-    """
+    """The isotonic line in its consistency band, and the forecasts' histogram at the bottom."""
     edges = np.linspace(0, 1, 31)
     counts, _ = np.histogram(found.forecast, edges, weights=found.weight)
     axes.stairs(0.18 * counts / max(counts.max(), 1e-300), edges, color=INK, fill=True, alpha=0.35)
@@ -61,13 +102,7 @@ def _corners(found: Reliability) -> tuple[Numbers, Numbers]:
 
 
 def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
-    """ROC or precision-recall curves by name.
-
-    Args:
-        axes: of matplotlib.
-        curves: by the name of their event.
-        kind: ``"roc"`` or ``"precision-recall"``.
-    """
+    """ROC or precision-recall curves by name."""
     if kind == "roc":
         axes.plot([0, 1], [0, 1], color=INK, lw=0.8)
     for (name, curve), colour in zip(curves.items(), PALETTE, strict=False):

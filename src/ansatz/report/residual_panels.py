@@ -9,11 +9,9 @@ from scipy import special
 
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, thin, to_svg
-from ansatz.report.contribution import Novelty
-from ansatz.report.envelope import uniform_envelope
-from ansatz.report.evidence import Evidence
-from ansatz.report.residual_tests import quantile_residuals
-from ansatz.report.univariate import Target, targets
+from ansatz.report.evidence import Evidence, Novelty
+from ansatz.report.residual_tests import quantile_residuals, uniform_envelope
+from ansatz.report.transform import Target, targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,13 +28,6 @@ def draw_along(
 ) -> float:
     """Points with a smooth line, and the band in which a right likelihood's line lies at each place.
 
-    Args:
-        axes: of matplotlib.
-        x: ``(N,)``.
-        y: ``(N,)``.
-        centre: the mean of y under a right likelihood.
-        spread: its standard deviation.
-
     Returns:
         The share of places where the line leaves the band; 5 % would by chance.
     """
@@ -51,12 +42,7 @@ def draw_along(
 
 
 def draw_normal_qq(axes: "Axes", scores: Numbers) -> None:
-    """Sorted normal scores against normal quantiles, in the envelope that holds all of them.
-
-    Args:
-        axes: of matplotlib.
-        scores: ``(N,)``.
-    """
+    """Sorted normal scores against normal quantiles, in the envelope that holds all of them."""
     rows = len(scores)
     band = uniform_envelope(rows)
     expected = special.ndtri(np.arange(1, rows + 1) / (rows + 1))
@@ -182,17 +168,11 @@ def _caption(how_new: Novelty | None) -> str:
 
 
 class Smooth(NamedTuple):
-    """A line and its sampling error.
+    """A line and its sampling error."""
 
-    Args:
-        x: ``(M,)``, where it was computed.
-        value: ``(M,)``.
-        factor: ``(M,)``: the standard error is this times the sd of one point.
-    """
-
-    x: Numbers
-    value: Numbers
-    factor: Numbers
+    x: Numbers  # ``(M,)``, where it was computed
+    value: Numbers  # ``(M,)``
+    factor: Numbers  # ``(M,)``: the standard error is this times the sd of one point
 
 
 def local_linear(x: ArrayLike, y: ArrayLike, *, share: float = 0.5, points: int = 40) -> Smooth:

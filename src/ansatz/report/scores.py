@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from ansatz.figures.number import number, with_error
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
-from ansatz.report.baselines import baselines
-from ansatz.report.comparison import (
+from ansatz.report.baselines import (
     WITHOUT_ERROR,
     Comparison,
     Score,
+    baselines,
     compare,
     higher_is_better,
 )
@@ -68,12 +68,7 @@ def assess_difference(
 
 
 def draw_scores(axes: "Axes", comparison: Comparison) -> None:
-    """Every model's score with its 95 % interval, as a dot plot.
-
-    Args:
-        axes: to draw on.
-        comparison: one metric.
-    """
+    """Every model's score with its 95 % interval, as a dot plot."""
     names = list(comparison.scores)
     for place, name in enumerate(names):
         value, error = comparison.scores[name]

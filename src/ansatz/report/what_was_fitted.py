@@ -31,12 +31,7 @@ STOPPED = {
 
 
 def draw_history(axes: "Axes", history: "History") -> None:
-    """Learning curves: the running loss of training, the loss of rows held out, the best step.
-
-    Args:
-        axes: to draw on.
-        history: of the training.
-    """
+    """Learning curves: the running loss of training, the loss of rows held out, the best step."""
     for name, label, colour in (
         ("running_loss", "training (running, with dropout)", INK),
         ("train_loss", "training", LINEAR),

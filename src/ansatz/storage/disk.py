@@ -1,19 +1,55 @@
-"""The few calls that touch the disk: write all, sync, rename, and say what went wrong."""
+"""Reads and writes files on disk: whole or not at all, and reports what went wrong."""
 
 import contextlib
 import errno
+import hashlib
 import math
 import os
 import re
 import shutil
+import socket
 import stat
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ansatz.errors import AnsatzError, ModelError, ResourceError, UsageError
-from ansatz.storage.process import host_digest, is_alive
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of that number runs on this machine."""
+    if pid <= 0:
+        return False
+    if os.name == "nt":
+        return _is_alive_on_windows(pid)
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True  # somebody else's
+    return True
+
+
+def host_digest() -> str:
+    """Eight characters that tell this machine from another in a file's name."""
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:8]
+
+
+def _is_alive_on_windows(pid: int) -> bool:
+    # os.kill would end the process there, whatever the signal.
+    import ctypes
+
+    kernel = ctypes.windll.kernel32  # type: ignore[attr-defined]
+    handle = kernel.OpenProcess(0x1000, False, pid)  # PROCESS_QUERY_LIMITED_INFORMATION
+    if not handle:
+        return bool(kernel.GetLastError() == 5)  # access denied: it lives, and is not ours
+    code = ctypes.c_ulong()
+    known = kernel.GetExitCodeProcess(handle, ctypes.byref(code))
+    kernel.CloseHandle(handle)
+    return bool(known) and code.value == 259  # STILL_ACTIVE
+
 
 _CHUNK = 2**24
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -23,15 +59,7 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 def read_bytes(
     path: str | Path, *, limit_bytes: int | None = None, name: str | None = None
 ) -> bytes:
-    """The content of a regular file that a model is made of; its absence is a ``ModelError``.
-
-    Example:
-        >>> from ansatz.storage.disk import read_bytes
-        >>> read_bytes("no/weights.safetensors")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ModelError: weights.safetensors: missing
-    """
+    """The content of a regular file that a model is made of; its absence is a ``ModelError``."""
     name = name or Path(path).name
     try:
         # Looked at before it is opened: opening a pipe would wait for ever.
@@ -51,16 +79,7 @@ def read_bytes(
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Creates a new file, writes all of it and waits until the disk has it.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage.disk import write_bytes
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_bytes(pathlib.Path(folder, "a"), b"abc")
-        ...     pathlib.Path(folder, "a").read_bytes()
-        b'abc'
-    """
+    """Creates a new file, writes all of it and waits until the disk has it."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     file = os.open(path, flags, 0o666)
     try:
@@ -73,13 +92,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Waits until the disk knows the folder's names; Windows has no such call.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import sync_folder
-        >>> sync_folder(pathlib.Path("."))
-    """
+    """Waits until the disk knows the folder's names; Windows has no such call."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -94,16 +107,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def check_space(folder: Path, content_bytes: int, target: Path) -> None:
-    """Refuses before writing what would not fit: 1.2 times the content must be free.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import check_space
-        >>> check_space(pathlib.Path("."), 2**70, pathlib.Path("model"))
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ResourceError: cannot write model: the disk is too full: needs ... bytes, ...
-    """
+    """Refuses before writing what would not fit: 1.2 times the content must be free."""
     need, free = math.ceil(1.2 * content_bytes), shutil.disk_usage(folder).free
     if need > free:
         raise ResourceError(
@@ -113,47 +117,60 @@ def check_space(folder: Path, content_bytes: int, target: Path) -> None:
 
 
 def write_file(target: str | Path, content: bytes, *, overwrite: bool = False) -> Path:
-    """Writes one file, whole or not at all: a temporary file beside it, synced, then renamed.
-
-    Example:
-        >>> import tempfile
-        >>> from ansatz.storage import write_file
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_file(folder + "/a.csv", b"x,y").read_bytes()
-        b'x,y'
-    """
+    """Writes one file, whole or not at all: a temporary file beside it, synced, then renamed."""
     target = Path(target)
     try:
-        if os.path.lexists(target) and not overwrite:
-            raise UsageError(f"{target} exists. Choose another name, or --overwrite to replace it.")
+        _require_free(target, overwrite)
         if target.is_dir():
             raise UsageError(f"{target} is a folder; a file is to be written there.")
         check_space(target.parent, len(content), target)
-        temporary = target.parent / new_name()
-        try:
-            write_bytes(temporary, content)
-            os.replace(temporary, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-            raise
-        finally:
-            forget(temporary.name)
-        sync_folder(target.parent)
+        _replace(target, lambda temporary: write_bytes(temporary, content))
     except OSError as error:
         raise explain(error, target, len(content)) from error
     return target
 
 
-def explain(error: OSError, target: Path, content_bytes: int | None = None) -> AnsatzError:
-    """The user's sentence for an error of the operating system while writing ``target``.
+def write_chunks(target: str | Path, chunks: Iterable[bytes], *, overwrite: bool = False) -> Path:
+    """Writes chunks, made while they are written, as :func:`write_file` writes a whole file."""
+    target = Path(target)
+    _require_free(target, overwrite)
 
-    Example:
-        >>> import errno, pathlib
-        >>> from ansatz.storage.disk import explain
-        >>> str(explain(OSError(errno.EROFS, "read-only"), pathlib.Path("/cd/model")))
-        'cannot write /cd/model: read-only. Choose a folder that you may write to.'
-    """
+    def write(temporary: Path) -> None:
+        with temporary.open("xb") as file:
+            for chunk in chunks:
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+
+    try:
+        _replace(target, write)
+    except OSError as error:
+        raise explain(error, target) from error
+    return target
+
+
+def _require_free(target: Path, overwrite: bool) -> None:
+    if os.path.lexists(target) and not overwrite:
+        raise UsageError(f"{target} exists. Choose another name, or --overwrite to replace it.")
+
+
+def _replace(target: Path, write: Callable[[Path], None]) -> None:
+    """Lets ``write`` fill a temporary file, which then takes the target's name."""
+    temporary = target.parent / new_name()
+    try:
+        write(temporary)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    finally:
+        forget(temporary.name)
+    sync_folder(target.parent)
+
+
+def explain(error: OSError, target: Path, content_bytes: int | None = None) -> AnsatzError:
+    """The user's sentence for an error of the operating system while writing ``target``."""
     if isinstance(error, AnsatzError):
         return error
     where = f"cannot write {target}"
@@ -192,25 +209,14 @@ _ours: set[str] = set()
 
 
 def new_name() -> str:
-    """A fresh ``.tmp-<host>-<process>-<uuid>``, so that a later process can tell who left it.
-
-    Example:
-        >>> from ansatz.storage.disk import new_name
-        >>> new_name().startswith(".tmp-")
-        True
-    """
+    """A fresh ``.tmp-<host>-<process>-<uuid>``, so that a later process can tell who left it."""
     name = f".tmp-{host_digest()}-{os.getpid()}-{uuid.uuid4().hex}"
     _ours.add(name)
     return name
 
 
 def forget(name: str) -> None:
-    """Ends what :func:`new_name` began: whatever still carries the name is an orphan.
-
-    Example:
-        >>> from ansatz.storage.disk import forget, new_name
-        >>> forget(new_name())
-    """
+    """Ends what :func:`new_name` began: whatever still carries the name is an orphan."""
     _ours.discard(name)
 
 
@@ -218,12 +224,6 @@ def is_orphan(path: Path) -> bool:
     """Whether ``path`` has a temporary name whose writer is dead.
 
     A writer on another host cannot be asked; what it left counts as orphaned after a day.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import is_orphan, new_name
-        >>> is_orphan(pathlib.Path(new_name()))
-        False
     """
     match = _NAME.fullmatch(path.name)
     if match is None:
@@ -235,13 +235,7 @@ def is_orphan(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Removes a file, or a folder with all that is in it; what is not there is no error.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import remove
-        >>> remove(pathlib.Path("no/such/file"))
-    """
+    """Removes a file, or a folder with all that is in it; what is not there is no error."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -249,17 +243,7 @@ def remove(path: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Removes a folder so that a crash leaves an orphan, never half a folder under its name.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage.disk import remove_folder
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     (folder := pathlib.Path(parent, "step-1")).mkdir()
-        ...     remove_folder(folder)
-        ...     folder.exists()
-        False
-    """
+    """Removes a folder so that a crash leaves an orphan, never half a folder under its name."""
     temporary = path.parent / new_name()
     try:
         os.rename(path, temporary)
@@ -269,14 +253,7 @@ def remove_folder(path: Path) -> None:
 
 
 def remove_orphans(parent: Path) -> None:
-    """Removes the temporary folders and files that dead writers left.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage.disk import remove_orphans
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     remove_orphans(pathlib.Path(parent))
-    """
+    """Removes the temporary folders and files that dead writers left."""
     for path in sorted(parent.glob(".tmp-*")):
         # Another process may be cleaning too; and what cannot be removed harms nobody.
         with contextlib.suppress(OSError):
@@ -285,28 +262,13 @@ def remove_orphans(parent: Path) -> None:
 
 
 def new_aside(target: Path) -> Path:
-    """The name under which ``target`` waits while it is replaced: ``.<name>.old-<n>`` beside it.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage.disk import new_aside
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     new_aside(pathlib.Path(parent, "model")).name
-        '.model.old-1'
-    """
+    """The name under which ``target`` waits while it is replaced: ``.<name>.old-<n>`` beside it."""
     last = max((_number(path) for path in asides(target)), default=0)
     return target.parent / f".{target.name}.old-{last + 1}"
 
 
 def asides(target: Path) -> list[Path]:
-    """Earlier versions of ``target`` that wait beside it, the newest first.
-
-    Example:
-        >>> import pathlib
-        >>> from ansatz.storage.disk import asides
-        >>> asides(pathlib.Path("no/such/model"))
-        []
-    """
+    """Earlier versions of ``target`` that wait beside it, the newest first."""
     pattern = re.compile(re.escape(f".{target.name}.old-") + "[0-9]{1,9}")
     try:
         names = [name for name in os.listdir(target.parent) if pattern.fullmatch(name)]
@@ -321,14 +283,6 @@ def recover_folder(target: str | Path) -> Path | None:
     Between the two renames of a replacement there is an instant in which no folder has the name;
     a machine that stops there leaves the old one aside, whole. Returns the folder if there was
     something to undo; nothing happens while ``target`` exists.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.storage import recover_folder
-        >>> with tempfile.TemporaryDirectory() as parent:
-        ...     pathlib.Path(parent, ".model.old-1").mkdir()
-        ...     recover_folder(parent + "/model").name
-        'model'
     """
     target = Path(target)
     if os.path.lexists(target):
@@ -342,43 +296,3 @@ def recover_folder(target: str | Path) -> Path | None:
 
 def _number(aside: Path) -> int:
     return int(aside.name.rpartition("-")[2])
-
-
-def write_chunks(target: str | Path, chunks: Iterable[bytes], *, overwrite: bool = False) -> Path:
-    """Writes chunks to a temporary file beside ``target``, syncs and renames it.
-
-    Args:
-        target: the file; an error in between leaves what was there before.
-        chunks: its content, made while it is written.
-        overwrite: replace what is there.
-
-    Example:
-        >>> import tempfile
-        >>> from ansatz.storage.disk import write_chunks
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     write_chunks(folder + "/a.csv", [b"x,", b"y"]).read_bytes()
-        b'x,y'
-    """
-    target = Path(target)
-    if os.path.lexists(target) and not overwrite:
-        raise UsageError(f"{target} exists. Choose another name, or --overwrite to replace it.")
-    temporary = target.parent / new_name()
-    made = False
-    try:
-        with temporary.open("xb") as file:
-            made = True
-            for chunk in chunks:
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        made = False
-        sync_folder(target.parent)
-    except OSError as error:
-        raise explain(error, target) from error
-    finally:
-        if made:
-            with contextlib.suppress(OSError):
-                temporary.unlink()
-        forget(temporary.name)
-    return target

@@ -47,15 +47,6 @@ def read_json(
         limit_bytes: the largest size that is read.
         max_depth: the deepest nesting of objects and arrays.
         name: what errors call the file; by default its own name.
-
-    Example:
-        >>> from ansatz.storage import read_json
-        >>> read_json(b'{"step": 3}')
-        {'step': 3}
-        >>> read_json(b'{"step": 3, "step": 4}', name="state.json")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ModelError: state.json, line 1: the key 'step' appears twice
     """
     if isinstance(source, bytes):
         name, content = name or "JSON", source
@@ -68,13 +59,7 @@ def read_json(
 
 
 def encode_json(value: Any) -> bytes:
-    """The one JSON text of a value: keys sorted, UTF-8, finite numbers, exact floats.
-
-    Example:
-        >>> from ansatz.storage import encode_json, read_json
-        >>> read_json(encode_json({"b": 0.1, "a": [1, None]})) == {"a": [1, None], "b": 0.1}
-        True
-    """
+    """The one JSON text of a value: keys sorted, UTF-8, finite numbers, exact floats."""
     try:
         text = json.dumps(value, sort_keys=True, allow_nan=False, ensure_ascii=False, indent=1)
         return (text + "\n").encode()
@@ -83,15 +68,7 @@ def encode_json(value: Any) -> bytes:
 
 
 def write_json(path: str | Path, value: Any, *, overwrite: bool = False) -> Path:
-    """Writes :func:`encode_json` of a value, whole or not at all.
-
-    Example:
-        >>> import tempfile
-        >>> from ansatz.storage import read_json, write_json
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     read_json(write_json(folder + "/a.json", {"x": 1}))
-        {'x': 1}
-    """
+    """Writes :func:`encode_json` of a value, whole or not at all."""
     return write_file(path, encode_json(value), overwrite=overwrite)
 
 
@@ -186,13 +163,7 @@ def _line(text: str, position: int) -> int:
 
 
 def shorten(name: object) -> str:
-    r"""A name from a file as one printable, quoted, short line, whatever the file says.
-
-    Example:
-        >>> from ansatz.storage.json_file import shorten
-        >>> print(shorten("\x1b[2J"))
-        '\x1b[2J'
-    """
+    r"""A name from a file as one printable, quoted, short line, whatever the file says."""
     text = ascii(name) if os.name == "nt" else repr(name)
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
 
@@ -201,13 +172,7 @@ _LONG = 10_000  # numbers; more are data, not options
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can say it; an object is its repr.
-
-    Example:
-        >>> from ansatz.storage.json_file import plain
-        >>> plain({"widths": (64, 64), "names": {"b", "a"}})
-        {'widths': [64, 64], 'names': ['a', 'b']}
-    """
+    """A value as JSON can say it; an object is its repr."""
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

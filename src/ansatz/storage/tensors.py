@@ -34,12 +34,6 @@ def encode_tensors(tensors: Mapping[str, Tensor]) -> bytes:
 
     Tensors that share memory (tied weights, views of one flat vector) are written one by one:
     each name gets its own values, and loading them into tied weights ties nothing twice.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.storage import encode_tensors, read_tensors
-        >>> read_tensors(encode_tensors({"w": torch.ones(2)}))
-        {'w': tensor([1., 1.])}
     """
     ready: dict[str, Tensor] = {}
     seen: set[int] = set()
@@ -57,15 +51,7 @@ def encode_tensors(tensors: Mapping[str, Tensor]) -> bytes:
 def write_tensors(
     path: str | Path, tensors: Mapping[str, Tensor], *, overwrite: bool = False
 ) -> Path:
-    """Writes :func:`encode_tensors` of some tensors, whole or not at all.
-
-    Example:
-        >>> import tempfile, torch
-        >>> from ansatz.storage import read_tensors, write_tensors
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     read_tensors(write_tensors(folder + "/a.safetensors", {"b": torch.zeros(1)}))
-        {'b': tensor([0.])}
-    """
+    """Writes :func:`encode_tensors` of some tensors, whole or not at all."""
     return write_file(path, encode_tensors(tensors), overwrite=overwrite)
 
 
@@ -82,13 +68,6 @@ def read_tensors(
         source: a path, or the content itself.
         limit_bytes: the largest size that is read; default: any.
         name: what errors call the file; by default its own name.
-
-    Example:
-        >>> from ansatz.storage import read_tensors
-        >>> read_tensors(b"PK", name="weights.safetensors")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ModelError: weights.safetensors: 2 bytes, too short for a safetensors file
 
     References:
         https://github.com/huggingface/safetensors#format
@@ -114,14 +93,6 @@ def load_into(module: nn.Module, tensors: Mapping[str, Tensor], *, where: str) -
         module: what is to hold the weights.
         tensors: its ``state_dict``, as read.
         where: the file's name, for errors.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.storage import load_into
-        >>> load_into(torch.nn.Linear(2, 1), {"weight": torch.ones(1, 2)}, where="w.safetensors")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.ModelError: w.safetensors: lacks the tensor 'bias'
     """
     own = module.state_dict()
     if missing := [name for name in own if name not in tensors]:
@@ -242,12 +213,6 @@ def pack_state(state: Any) -> tuple[Any, dict[str, Tensor]]:
     tensors, numbers (nan and infinity too), strings, booleans and None; anything else is refused
     by its place. ``unpack_state(*pack_state(state))`` is ``state``, types and bits alike; only the
     order of a dict's string keys is not kept by a JSON file.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.storage import pack_state
-        >>> pack_state({"step": 3, "best": float("inf"), "m": torch.zeros(1)})
-        ({'step': 3, 'best': {'$float': 'inf'}, 'm': {'$tensor': 'm'}}, {'m': tensor([0.])})
     """
     tensors: dict[str, Tensor] = {}
     return _pack(state, (), tensors), tensors
@@ -260,11 +225,6 @@ def unpack_state(packed: Any, tensors: Mapping[str, Tensor], *, where: str = "st
         packed: the JSON value.
         tensors: the tensors by name, all of which it must mention.
         where: the file's name, for errors.
-
-    Example:
-        >>> from ansatz.storage import pack_state, unpack_state
-        >>> unpack_state(*pack_state({0: (1, 2.5), "a": [None, True]}))
-        {0: (1, 2.5), 'a': [None, True]}
     """
     used: set[str] = set()
     try:

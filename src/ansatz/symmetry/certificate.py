@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from ansatz.modes import evaluation_mode
+from ansatz.layers.mode import evaluation_mode
 from ansatz.symmetry.group import Element, Group
 from ansatz.symmetry.registry import create
 

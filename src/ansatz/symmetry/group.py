@@ -69,50 +69,25 @@ class Group(ABC):
 
 
 def whole(high: int, count: int, generator: torch.Generator | None) -> list[int]:
-    """So many numbers, uniform on 0..high-1.
-
-    Example:
-        >>> from ansatz.symmetry.group import whole
-        >>> whole(1, 3, None)
-        [0, 0, 0]
-    """
+    """So many numbers, uniform on 0..high-1."""
     device = generator.device if generator is not None else "cpu"
     return [int(n) for n in torch.randint(high, (count,), generator=generator, device=device)]
 
 
 def normal(*shape: int, generator: torch.Generator | None) -> Tensor:
-    """Standard normal numbers in float64, where the generator lives.
-
-    Example:
-        >>> from ansatz.symmetry.group import normal
-        >>> normal(2, 3, generator=None).shape
-        torch.Size([2, 3])
-    """
+    """Standard normal numbers in float64, where the generator lives."""
     device = generator.device if generator is not None else "cpu"
     return torch.randn(shape, generator=generator, dtype=torch.float64, device=device)
 
 
 def uniform(generator: torch.Generator | None) -> float:
-    """A number in [0, 1).
-
-    Example:
-        >>> from ansatz.symmetry.group import uniform
-        >>> 0 <= uniform(None) < 1
-        True
-    """
+    """A number in [0, 1)."""
     device = generator.device if generator is not None else "cpu"
     return float(torch.rand((), generator=generator, dtype=torch.float64, device=device))
 
 
 def grid_axes(name: str, x: Tensor, least: int = 1) -> tuple[int, ...]:
-    """The axes of the cells of ``(B, C, *size)``, at least so many.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.symmetry.group import grid_axes
-        >>> grid_axes("flip", torch.zeros(2, 3, 8, 8))
-        (2, 3)
-    """
+    """The axes of the cells of ``(B, C, *size)``, at least so many."""
     if x.ndim < 2 + least:
         wanted = ", ".join("HW"[-least:])
         raise ValueError(

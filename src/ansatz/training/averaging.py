@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from ansatz.errors import UsageError
 from ansatz.networks.transfer import rests
-from ansatz.training.sharded import is_sharded
-from ansatz.training.step import Step
+from ansatz.training.machine import is_sharded
+from ansatz.training.objectives import Step
 
 Average = Literal["ema", "swa"]
 
@@ -35,17 +35,6 @@ class Averaging:
         kind: which of the two.
         step: whose weights.
         total: steps in the budget.
-
-    Example:
-        >>> import torch
-        >>> from types import SimpleNamespace
-        >>> from ansatz.training.averaging import Averaging
-        >>> step = SimpleNamespace(network=torch.nn.Linear(1, 1), objective=torch.nn.Identity())
-        >>> averaging = Averaging("swa", step, total=4)
-        >>> _ = step.network.bias.data.fill_(2.0)
-        >>> averaging.update(number=4)
-        >>> averaging.values["network.bias"]
-        tensor([2.])
 
     References:
         Izmailov et al. (2018), Averaging weights leads to wider optima and better generalization.
@@ -158,32 +147,12 @@ def snapshot(step: Step) -> Snapshot:
 
     Frozen parameters are left out, unless they only rest for a time (``Unfreezing``): nothing
     moves them, and a teacher may be large.
-
-    Example:
-        >>> import torch
-        >>> from types import SimpleNamespace
-        >>> from ansatz.training.averaging import snapshot
-        >>> step = SimpleNamespace(network=torch.nn.Linear(1, 1), objective=torch.nn.Identity())
-        >>> sorted(snapshot(step))
-        ['network.bias', 'network.weight']
     """
     return {name: tensor.detach().clone() for name, tensor in moving(step).items()}
 
 
 def restore(step: Step, kept: Snapshot) -> None:
-    """Puts a snapshot back, in place: optimizers keep pointing at the same parameters.
-
-    Example:
-        >>> import torch
-        >>> from types import SimpleNamespace
-        >>> from ansatz.training.averaging import restore, snapshot
-        >>> step = SimpleNamespace(network=torch.nn.Linear(1, 1), objective=torch.nn.Identity())
-        >>> kept = snapshot(step)
-        >>> _ = step.network.weight.data.zero_()
-        >>> restore(step, kept)
-        >>> torch.equal(step.network.weight, kept["network.weight"])
-        True
-    """
+    """Puts a snapshot back, in place: optimizers keep pointing at the same parameters."""
     live = moving(step)
     with torch.no_grad():
         for name, value in kept.items():
@@ -191,18 +160,7 @@ def restore(step: Step, kept: Snapshot) -> None:
 
 
 def spoiled(step: Step, kept: Snapshot) -> bool:
-    """True when something that was finite in ``kept`` is not finite any more.
-
-    Example:
-        >>> import torch
-        >>> from types import SimpleNamespace
-        >>> from ansatz.training.averaging import snapshot, spoiled
-        >>> step = SimpleNamespace(network=torch.nn.Linear(1, 1), objective=torch.nn.Identity())
-        >>> kept = snapshot(step)
-        >>> _ = step.network.weight.data.fill_(torch.inf)
-        >>> spoiled(step, kept)
-        True
-    """
+    """True when something that was finite in ``kept`` is not finite any more."""
     # Compared with before, since a buffer may be infinite on purpose, as an attention mask is.
     live = moving(step)
     if any(is_sharded(t) for t in live.values()):
@@ -211,16 +169,7 @@ def spoiled(step: Step, kept: Snapshot) -> bool:
 
 
 def moving(step: Step) -> dict[str, Tensor]:
-    """The tensors themselves that training can change, by name.
-
-    Example:
-        >>> import torch
-        >>> from types import SimpleNamespace
-        >>> from ansatz.training.averaging import moving
-        >>> step = SimpleNamespace(network=torch.nn.Linear(1, 1), objective=torch.nn.Identity())
-        >>> moving(step)["network.bias"] is step.network.bias
-        True
-    """
+    """The tensors themselves that training can change, by name."""
     return {
         f"{part}.{name}": tensor
         for part in ("network", "objective")

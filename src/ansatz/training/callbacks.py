@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from torch import nn
@@ -12,8 +13,59 @@ from ansatz.errors import UsageError
 from ansatz.networks.transfer import freeze, layer_groups
 
 if TYPE_CHECKING:
-    from ansatz.training.progress import History, Record
-    from ansatz.training.step import Step
+    from ansatz.training.objectives import Step
+
+
+Record = dict[str, float | int | bool | None]
+
+
+@dataclass
+class History:
+    """The evaluations of a run, how it ended, and what the user should know about it.
+
+    A record has ``step``, ``epoch`` (a fraction), ``seconds``, ``running_loss`` (the mean over the
+    period since the last record, in training mode, while the weights moved), ``valid_loss`` (whole
+    validation source, evaluation mode), ``train_loss`` (the same for the training source, on
+    request), ``rate`` where the step has one, and ``best`` when it is the best so far.
+
+    Args:
+        records: one per evaluation.
+        best_step: after how many steps the restored weights were reached.
+        best_loss: their validation loss; None without validation data.
+        stop_reason: ``"epochs"``, ``"steps"``, ``"patience"``, ``"time limit"``, ``"interrupted"``,
+            ``"numerical failure"``, ``"error"``, or what a callback said.
+        steps: updates in all.
+        epochs: full passes over the training source.
+        seconds: time spent, over all parts of a resumed run.
+        notes: surprises in words: memory, forced resumes, failed checkpoints, fallbacks.
+
+    Example:
+        >>> from ansatz.training import History
+        >>> History(records=[{"step": 5, "valid_loss": 1.0}]).losses("valid_loss")
+        [1.0]
+    """
+
+    records: list[Record] = field(default_factory=list)
+    best_step: int | None = None
+    best_loss: float | None = None
+    stop_reason: str | None = None
+    steps: int = 0
+    epochs: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+    def losses(self, name: str) -> list[float | int | bool | None]:
+        """One column of the records."""
+        return [record.get(name) for record in self.records]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings."""
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> History:
+        """The history that ``state_dict`` described."""
+        return cls(**state)
 
 
 class Run:
@@ -24,14 +76,6 @@ class Run:
         total: steps that the budget allows.
         period: steps in an epoch.
         history: the evaluations so far.
-
-    Example:
-        >>> from ansatz.training import History
-        >>> from ansatz.training.callbacks import Run
-        >>> run = Run(step=None, total=10, period=5, history=History())
-        >>> run.stop("good enough")
-        >>> run.stop_reason
-        'good enough'
     """
 
     def __init__(self, step: Step | None, total: int, period: int, history: History) -> None:
@@ -72,14 +116,7 @@ class Callback:
 
 
 class Callbacks(NamedTuple):
-    """All callbacks, and those that want to hear of every step: the others cost a step nothing.
-
-    Example:
-        >>> from ansatz.training import Callback
-        >>> from ansatz.training.callbacks import Callbacks
-        >>> Callbacks.of([Callback()]).each_step
-        ()
-    """
+    """All callbacks, and those that want to hear of every step: the others cost a step nothing."""
 
     all: tuple[Callback, ...]
     each_step: tuple[Callback, ...]
@@ -102,12 +139,7 @@ class Callbacks(NamedTuple):
 
 
 class Stopping(Protocol):
-    """What decides, evaluation by evaluation, when enough has been learned.
-
-    Example:
-        >>> from ansatz.training.callbacks import EarlyStopping, Stopping
-        >>> stopping: Stopping = EarlyStopping(patience=3)
-    """
+    """What decides, evaluation by evaluation, when enough has been learned."""
 
     @property
     def exhausted(self) -> bool:
@@ -132,14 +164,6 @@ class EarlyStopping:
 
     Args:
         patience: evaluations without a new lowest loss that are endured; None for any number.
-
-    Example:
-        >>> from ansatz.training.callbacks import EarlyStopping
-        >>> stopping = EarlyStopping(patience=2)
-        >>> [stopping.observe(loss) for loss in (3.0, 2.0, 2.5, 2.2)]
-        [True, True, False, False]
-        >>> stopping.exhausted
-        True
     """
 
     def __init__(self, patience: int | None) -> None:

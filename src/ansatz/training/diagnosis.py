@@ -1,6 +1,7 @@
-"""Where did it go wrong: the first tensor that is not finite, and the rows it belongs to."""
+"""Finds numbers that are not finite: the first bad tensor, and the rows it belongs to."""
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -8,6 +9,30 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.data.batch import Batch, map_tensors
+from ansatz.errors import NumericalError
+
+
+def all_finite(tensors: Sequence[Tensor]) -> bool:
+    """True when no entry of any tensor is nan or infinite; one pass over the memory."""
+    if not tensors:
+        return True
+    device = tensors[0].device
+    if any(t.is_sparse or not t.is_floating_point() or t.device != device for t in tensors):
+        return all(bool(t.isfinite().all()) for t in map(_dense, tensors))
+    found = torch.zeros((), dtype=torch.float32, device=device)
+    # The gradient scaler's check, with scale 1: it leaves the values alone, and one call for all
+    # tensors takes 4 us where a norm of each takes 20.
+    torch._amp_foreach_non_finite_check_and_unscale_(list(tensors), found, _one(device))
+    return found.item() == 0
+
+
+@functools.cache
+def _one(device: torch.device) -> Tensor:
+    return torch.ones((), dtype=torch.float32, device=device)
+
+
+def _dense(tensor: Tensor) -> Tensor:
+    return tensor.coalesce().values() if tensor.is_sparse else tensor
 
 
 class Finding(NamedTuple):
@@ -17,11 +42,6 @@ class Finding(NamedTuple):
         place: where it is, in words.
         rows: row numbers that it touches; empty when it is not tied to rows.
         advice: what to do.
-
-    Example:
-        >>> from ansatz.training.diagnosis import Finding
-        >>> Finding("the gradient of 0.weight is nan", [], "Clip the gradient.").place
-        'the gradient of 0.weight is nan'
     """
 
     place: str
@@ -29,23 +49,31 @@ class Finding(NamedTuple):
     advice: str
 
 
+def numerical_error(
+    network: nn.Module,
+    objective: nn.Module,
+    batch: Batch,
+    what: str,
+    *,
+    number: int,
+    rate: float | None = None,
+) -> NumericalError:
+    """The error of step ``number``, which names the first bad tensor and the rows."""
+    finding = diagnose(network, objective, batch)
+    rows = (finding.rows or batch.index.tolist())[:5]
+    whose = "row" if len(rows) == 1 else "rows"
+    return NumericalError(
+        f"{what} at step {number}: {finding.place} "
+        f"({whose} {', '.join(map(str, rows))} of the batch). The update was not applied. "
+        f"{finding.advice}" + (f" The learning rate is {rate:g}." if rate is not None else "")
+    )
+
+
 _SLOWER = "Lower the learning rate, or clip the gradient (clip=1.0)."
 
 
 def diagnose(network: nn.Module, objective: nn.Module, batch: Batch) -> Finding:
-    """Follows a batch from its inputs through the layers to the loss and the stored gradients.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.training import Supervised
-        >>> from ansatz.training.diagnosis import diagnose
-        >>> x = torch.tensor([[0.0, 1.0], [2.0, torch.nan]])
-        >>> batch = Batch.of(x, torch.zeros(2))
-        >>> diagnose(torch.nn.Linear(2, 1), Supervised(Normal(dispersion=1.0)), batch).place
-        'input column 1 is nan'
-    """
+    """Follows a batch from its inputs through the layers to the loss and the stored gradients."""
     return (
         _bad_input(batch)
         or _bad_weight(network, objective)

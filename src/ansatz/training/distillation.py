@@ -30,12 +30,6 @@ def tempered_cross_entropy(raw: Tensor, teacher: Tensor, temperature: float) -> 
     Shapes:
         - raw, teacher: ``(..., K)``, or ``(..., 1)`` for two classes.
         - returns: ``(...)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.distillation import tempered_cross_entropy
-        >>> tempered_cross_entropy(torch.zeros(1, 2), torch.zeros(1, 2), 2.0)
-        tensor([0.6931])
     """
     if raw.shape != teacher.shape:
         raise ValueError(

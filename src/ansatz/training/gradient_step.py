@@ -11,18 +11,18 @@ from torch import Tensor, nn
 
 from ansatz.data.batch import Batch, take_rows
 from ansatz.errors import NumericalError, ResourceError, UsageError
-from ansatz.training.common_gradient import (
+from ansatz.training.diagnosis import all_finite, numerical_error
+from ansatz.training.machine import has_shards
+from ansatz.training.objectives import Loss, evaluate_batch, is_additive
+from ansatz.training.processes.gradients import (
     GatheredNetwork,
+    clip_gradients,
+    local_parts,
     reduce_gradients,
     running_statistics,
+    shard_optimizer,
 )
-from ansatz.training.diagnosis import diagnose
-from ansatz.training.distributed import Processes
-from ansatz.training.finite import all_finite
-from ansatz.training.objectives import Loss, is_additive
-from ansatz.training.optimizer_layout import align_state
-from ansatz.training.sharded import clip_gradients, has_shards, local_parts, shard_optimizer
-from ansatz.training.step import evaluate_batch
+from ansatz.training.processes.group import Processes
 
 _log = logging.getLogger(__name__)
 
@@ -343,16 +343,11 @@ class GradientStep:
         return Loss(loss.total - loss.total.detach(), torch.zeros_like(loss.count))
 
     def _refuse(self, logs: Logs, batch: Batch) -> None:
-        finding = diagnose(self.network, self.objective, batch)
-        self.optimizer.zero_grad()
-        rows = (finding.rows or batch.index.tolist())[:5]
-        whose = "row" if len(rows) == 1 else "rows"
         what = f"the loss is {logs['loss']:g}" if not math.isfinite(logs["loss"]) else "no update"
-        raise NumericalError(
-            f"{what} at step {self.number + 1}: {finding.place} "
-            f"({whose} {', '.join(map(str, rows))} of the batch). The update was not applied. "
-            f"{finding.advice} The learning rate is {self._current_rate():g}."
-        )
+        number, rate = self.number + 1, self._current_rate()
+        error = numerical_error(self.network, self.objective, batch, what, number=number, rate=rate)
+        self.optimizer.zero_grad()
+        raise error
 
     def _require_split(self, error: BaseException, batch: Batch, pieces: int) -> None:
         """Lets an error pass unless it is a lack of memory that smaller pieces may cure."""
@@ -383,32 +378,37 @@ _WORDS = ("out of memory", "not enough memory", "can't allocate memory", "cannot
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """True for the errors that mean "too little memory", of any device and of the host.
-
-    Example:
-        >>> from ansatz.training.gradient_step import is_out_of_memory
-        >>> is_out_of_memory(RuntimeError("DefaultCPUAllocator: not enough memory: you tried ..."))
-        True
-    """
+    """True for the errors that mean "too little memory", of any device and of the host."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return isinstance(error, RuntimeError) and any(w in str(error).lower() for w in _WORDS)
 
 
 def micro_batches(batch: Batch, pieces: int) -> list[Batch]:
-    """The rows of ``batch`` in at most ``pieces`` runs of nearly equal length.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.training.gradient_step import micro_batches
-        >>> batch = Batch.of(torch.randn(5, 2), torch.zeros(5))
-        >>> [piece.index.tolist() for piece in micro_batches(batch, 2)]
-        [[0, 1], [2, 3, 4]]
-    """
+    """The rows of ``batch`` in at most ``pieces`` runs of nearly equal length."""
     rows = len(batch.index)
     pieces = min(pieces, rows)
     if pieces <= 1:
         return [batch]
     bounds = [rows * i // pieces for i in range(pieces + 1)]
     return [take_rows(batch, slice(*ends)) for ends in pairwise(bounds)]
+
+
+def align_state(optimizer: torch.optim.Optimizer) -> None:
+    """Gives moments and averages that were read from a file the strides of their parameters.
+
+    Files hold numbers row by row. A parameter may lie otherwise (channels last), and torch's fused
+    rules walk through parameter, gradient and moments by their place in memory: with unlike
+    strides each weight would be moved by the moments of another.
+
+    Args:
+        optimizer: its state was just loaded; changed in place.
+    """
+    for parameter, state in optimizer.state.items():
+        for name, value in state.items():
+            if (
+                isinstance(value, Tensor)
+                and value.shape == parameter.shape
+                and value.stride() != parameter.stride()
+            ):
+                state[name] = torch.empty_like(parameter, dtype=value.dtype).copy_(value)

@@ -12,21 +12,20 @@ from ansatz.data.batch import Batch, first_tensor, to_device
 from ansatz.data.source import Source
 from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
+from ansatz.storage.run_folder import RunFolder, Saved
 from ansatz.training.averaging import Averaging, Snapshot, moving, restore, snapshot, spoiled
-from ansatz.training.callbacks import Callbacks, EarlyStopping, Run, Stopping
-from ansatz.training.distributed import Processes
-from ansatz.training.interrupt import Signals
-from ansatz.training.objectives import is_additive
-from ansatz.training.progress import History, Record
-from ansatz.training.randomness import (
+from ansatz.training.callbacks import Callbacks, EarlyStopping, History, Record, Run, Stopping
+from ansatz.training.machine import (
+    Signals,
+    has_shards,
     owned_generators,
     random_state,
     seed_step,
     set_random_state,
 )
-from ansatz.training.run_folder import RunFolder, Saved
-from ansatz.training.sharded import gather_shards, has_shards, shard_named
-from ansatz.training.step import Step, mean_loss
+from ansatz.training.objectives import Step, is_additive, mean_loss
+from ansatz.training.processes.gradients import gather_shards, shard_named
+from ansatz.training.processes.group import Processes
 
 _SECONDS_BETWEEN_CHECKPOINTS = 30.0
 
@@ -44,11 +43,6 @@ class Plan(NamedTuple):
         saves: whether checkpoints are written; by the first process, where there are several.
         seed: of the random numbers of each process and step, where there are several.
         stop_on_checkpoint_error: otherwise the run goes on without the checkpoint.
-
-    Example:
-        >>> from ansatz.training.loop import Plan
-        >>> Plan(100, "steps", 10).evaluate_every
-        10
     """
 
     total: int
@@ -81,11 +75,6 @@ class Loop:
         folder: where checkpoints go; None for nowhere.
         processes: who else takes part: all run the same loop, each with its rows of every batch,
             and pause at the same step.
-
-    Example:
-        >>> from ansatz.training.loop import Loop
-        >>> callable(Loop.run)
-        True
     """
 
     def __init__(

@@ -60,14 +60,6 @@ class L1(_Penalty):
         strength: :math:`\lambda`.
         on: ``"matrices"`` leaves biases and norm gains alone; ``"all"`` does not.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.training.penalties import L1
-        >>> net = torch.nn.Linear(2, 1)
-        >>> _ = torch.nn.init.constant_(net.weight, -3.0)
-        >>> L1(0.5)(net).item()
-        3.0
-
     References:
         Tibshirani (1996), Regression shrinkage and selection via the lasso.
     """
@@ -90,14 +82,6 @@ class L2(_Penalty):
         strength: :math:`\lambda`.
         on: ``"matrices"`` leaves biases and norm gains alone; ``"all"`` does not.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.training.penalties import L2
-        >>> net = torch.nn.Linear(2, 1)
-        >>> _ = torch.nn.init.constant_(net.weight, -3.0)
-        >>> L2(0.5)(net).item()
-        4.5
-
     References:
         Hoerl & Kennard (1970), Ridge regression.
     """
@@ -118,14 +102,6 @@ class ElasticNet(_Penalty):
         strength: :math:`\lambda`.
         l1_ratio: :math:`\rho`; 1 is the lasso, 0 is ridge.
         on: ``"matrices"`` leaves biases and norm gains alone; ``"all"`` does not.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.penalties import ElasticNet
-        >>> net = torch.nn.Linear(2, 1)
-        >>> _ = torch.nn.init.constant_(net.weight, -2.0)
-        >>> ElasticNet(1.0, l1_ratio=0.5)(net).item()
-        4.0
 
     References:
         Zou & Hastie (2005), Regularization and variable selection via the elastic net.
@@ -152,14 +128,6 @@ class Orthogonality(_Penalty):
     Args:
         strength: :math:`\lambda`.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.training.penalties import Orthogonality
-        >>> net = torch.nn.Linear(3, 3)
-        >>> _ = torch.nn.init.eye_(net.weight)
-        >>> Orthogonality()(net).item()
-        0.0
-
     References:
         Brock et al. (2017), Neural photo editing with introspective adversarial networks, eq. 4.
         https://arxiv.org/abs/1609.07093
@@ -183,14 +151,6 @@ class Spectral(_Penalty):
     Args:
         strength: :math:`\lambda`.
 
-    Example:
-        >>> import torch
-        >>> from ansatz.training.penalties import Spectral
-        >>> net = torch.nn.Linear(2, 2)
-        >>> _ = net.weight.data.copy_(torch.tensor([[3.0, 0.0], [0.0, 1.0]]))
-        >>> round(Spectral()(net).item(), 4)
-        4.5
-
     References:
         Yoshida & Miyato (2017), Spectral norm regularization. https://arxiv.org/abs/1705.10941
     """
@@ -208,12 +168,6 @@ def weights(network: nn.Module, *, on: On = "matrices") -> Iterator[Tensor]:
 
     A weight that is computed from others (weight normalisation) is given as what it is computed
     to be, which is what acts on the data.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.training.penalties import weights
-        >>> [tuple(W.shape) for W in weights(torch.nn.Linear(3, 2))]
-        [(2, 3)]
     """
     seen: set[int] = set()
     for module in network.modules():

@@ -2,63 +2,11 @@
 
 import sys
 import time
-from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from ansatz.errors import UsageError
-from ansatz.training.callbacks import Callback, Run
-
-Record = dict[str, float | int | bool | None]
-
-
-@dataclass
-class History:
-    """The evaluations of a run, how it ended, and what the user should know about it.
-
-    A record has ``step``, ``epoch`` (a fraction), ``seconds``, ``running_loss`` (the mean over the
-    period since the last record, in training mode, while the weights moved), ``valid_loss`` (whole
-    validation source, evaluation mode), ``train_loss`` (the same for the training source, on
-    request), ``rate`` where the step has one, and ``best`` when it is the best so far.
-
-    Args:
-        records: one per evaluation.
-        best_step: after how many steps the restored weights were reached.
-        best_loss: their validation loss; None without validation data.
-        stop_reason: ``"epochs"``, ``"steps"``, ``"patience"``, ``"time limit"``, ``"interrupted"``,
-            ``"numerical failure"``, ``"error"``, or what a callback said.
-        steps: updates in all.
-        epochs: full passes over the training source.
-        seconds: time spent, over all parts of a resumed run.
-        notes: surprises in words: memory, forced resumes, failed checkpoints, fallbacks.
-
-    Example:
-        >>> from ansatz.training import History
-        >>> History(records=[{"step": 5, "valid_loss": 1.0}]).losses("valid_loss")
-        [1.0]
-    """
-
-    records: list[Record] = field(default_factory=list)
-    best_step: int | None = None
-    best_loss: float | None = None
-    stop_reason: str | None = None
-    steps: int = 0
-    epochs: int = 0
-    seconds: float = 0.0
-    notes: list[str] = field(default_factory=list)
-
-    def losses(self, name: str) -> list[float | int | bool | None]:
-        """One column of the records."""
-        return [record.get(name) for record in self.records]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings."""
-        return asdict(self)
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> "History":
-        """The history that ``state_dict`` described."""
-        return cls(**state)
-
+from ansatz.errors import MissingExtraError, UsageError
+from ansatz.training.callbacks import Callback, History, Record, Run
 
 Level = Literal["auto", 0, 1, 2]
 
@@ -71,11 +19,6 @@ class Bar(Callback):
     Args:
         stream: a terminal, or a notebook's stderr.
         interval: least number of seconds between two drawings.
-
-    Example:
-        >>> from ansatz.training.progress import Bar
-        >>> Bar(interval=0.5).interval
-        0.5
     """
 
     def __init__(self, stream: TextIO | None = None, interval: float = 0.1) -> None:
@@ -116,14 +59,6 @@ class Lines(Callback):
 
     Args:
         stream: where they go; stderr by default.
-
-    Example:
-        >>> from ansatz.training import History
-        >>> from ansatz.training.callbacks import Run
-        >>> from ansatz.training.progress import Lines
-        >>> lines = Lines(sys.stdout)
-        >>> lines.on_end(Run(None, 10, 5, History()), History(stop_reason="epochs", steps=10))
-        stopped after step 10 (epochs), 0.0 s
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -150,16 +85,43 @@ class Lines(Callback):
         self.stream.flush()
 
 
+class TensorBoard(Callback):
+    """Writes every number of every record as a scalar.
+
+    A resumed run hides the points after the step it resumed from, so no curve is drawn twice.
+
+    Args:
+        folder: for ``tensorboard --logdir``.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._writer: Any = None
+
+    def on_start(self, run: Run) -> None:
+        """Opens the log."""
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise MissingExtraError("TensorBoard logs", "tb") from error
+        purge = run.number + 1 if run.number else None
+        self._writer = SummaryWriter(str(self.folder), purge_step=purge)
+
+    def on_evaluation(self, run: Run, record: Record) -> None:
+        """One point per number."""
+        for name, value in record.items():
+            if name != "step" and isinstance(value, int | float) and not isinstance(value, bool):
+                self._writer.add_scalar(name, value, run.number)
+
+    def on_end(self, run: Run, history: History) -> None:
+        """Closes the log."""
+        self._writer.close()
+
+
 def create_progress(level: Level, stream: TextIO | None = None) -> Callback | None:
     """0 shows nothing, 1 a bar, 2 lines; ``"auto"`` a bar for people and lines for logs.
 
     A bar needs a terminal or a notebook; anywhere else 1 means 2.
-
-    Example:
-        >>> import io
-        >>> from ansatz.training.progress import create_progress
-        >>> type(create_progress("auto", io.StringIO())).__name__
-        'Lines'
     """
     if level not in ("auto", 0, 1, 2) or isinstance(level, bool):
         raise UsageError(f"progress must be 'auto', 0, 1 or 2, got {level!r}.")

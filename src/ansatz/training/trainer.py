@@ -11,25 +11,26 @@ from typing import Any, Literal
 import torch
 
 from ansatz.data.source import Source
-from ansatz.errors import DataError, MissingExtraError, NumericalError, UsageError
+from ansatz.errors import DataError, Interrupted, NumericalError, UsageError
 from ansatz.storage import RunLock
+from ansatz.storage.run_folder import RunFolder, Saved
 from ansatz.training.averaging import Average, Averaging
-from ansatz.training.callbacks import Callback, Callbacks, Run
-from ansatz.training.device import (
+from ansatz.training.callbacks import Callback, Callbacks, History
+from ansatz.training.loop import Loop, Plan
+from ansatz.training.machine import (
+    Signals,
     choose_device,
     choose_threads,
+    current_processes,
+    own_randomness,
     refuse_half_precision,
     trusted_device,
     using_threads,
 )
-from ansatz.training.distributed import Processes, current_processes
-from ansatz.training.interrupt import Interrupted, Signals
-from ansatz.training.joining import device_of_process, join
-from ansatz.training.loop import Loop, Plan
-from ansatz.training.progress import History, Level, Record, create_progress
-from ansatz.training.randomness import own_randomness
-from ansatz.training.run_folder import RunFolder, Saved
-from ansatz.training.step import Step
+from ansatz.training.objectives import Step
+from ansatz.training.processes.gradients import device_of_process, join
+from ansatz.training.processes.group import Processes
+from ansatz.training.progress import Level, TensorBoard, create_progress
 
 _log = logging.getLogger(__name__)
 
@@ -319,9 +320,11 @@ class Trainer:
         extra: list[Callback] = []
         if self.tensorboard is not None and is_first:
             extra.append(TensorBoard(self.tensorboard))
-        progress = create_progress(self.progress)
-        if progress is not None and is_first:
-            extra.append(progress)
+        silent = type(self.progress) is int and self.progress == 0
+        if is_first and not silent:
+            progress = create_progress(self.progress)
+            if progress is not None:
+                extra.append(progress)
         return Callbacks.of([*self.callbacks, *extra])
 
 
@@ -329,41 +332,3 @@ def _name(error: BaseException) -> str:
     if isinstance(error, NumericalError):
         return "numerical failure"
     return "interrupted" if isinstance(error, KeyboardInterrupt) else "error"
-
-
-class TensorBoard(Callback):
-    """Writes every number of every record as a scalar.
-
-    A resumed run hides the points after the step it resumed from, so no curve is drawn twice.
-
-    Args:
-        folder: for ``tensorboard --logdir``.
-
-    Example:
-        >>> from ansatz.training.trainer import TensorBoard
-        >>> TensorBoard("runs/a").folder.name
-        'a'
-    """
-
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
-        self._writer: Any = None
-
-    def on_start(self, run: Run) -> None:
-        """Opens the log."""
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise MissingExtraError("TensorBoard logs", "tb") from error
-        purge = run.number + 1 if run.number else None
-        self._writer = SummaryWriter(str(self.folder), purge_step=purge)
-
-    def on_evaluation(self, run: Run, record: Record) -> None:
-        """One point per number."""
-        for name, value in record.items():
-            if name != "step" and isinstance(value, int | float) and not isinstance(value, bool):
-                self._writer.add_scalar(name, value, run.number)
-
-    def on_end(self, run: Run, history: History) -> None:
-        """Closes the log."""
-        self._writer.close()

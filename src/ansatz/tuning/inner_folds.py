@@ -18,8 +18,7 @@ from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.problem import Problem, read_job
 from ansatz.fitting.scores import constant_predictive
 from ansatz.fitting.task import Task, split_options, task_of
-from ansatz.report.evaluated import Evaluated, evaluate_rows
-from ansatz.report.score_pair import score_pair
+from ansatz.report.paired_scores import Evaluated, evaluate_rows, score_pair
 from ansatz.seeds import derive
 from ansatz.tuning.space import settings_of
 

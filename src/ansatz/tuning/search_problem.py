@@ -53,7 +53,7 @@ def build_search(
         likelihood = choose_likelihood(task, problem.candidates, learn).likelihood
     parted = make_folds(learn, folds, options["seed"])
     inner = InnerFolds(request, problem, rows.parts.learn, parted, likelihood, network)
-    candidates, gone = _laws(inner, asked)
+    candidates, gone = _likelihoods(inner, asked)
     whole = _space(task, learn, tried, takes, candidates)
     fixed = {*given, *(("width", "depth") if "widths" in given or "widths" in asked else ())}
     whole = {name: d for name, d in whole.items() if name not in fixed} | asked
@@ -81,7 +81,7 @@ def _require_element_likelihoods(task: Task, problem: Problem, asked: Space) -> 
             )
 
 
-def _laws(inner: InnerFolds, asked: Space) -> tuple[list[str], list[str]]:
+def _likelihoods(inner: InnerFolds, asked: Space) -> tuple[list[str], list[str]]:
     """The likelihoods to search among, and the candidates whose scores have another measure."""
     if "likelihood" not in asked:
         return comparable_likelihoods(inner, inner.problem.candidates)

@@ -50,7 +50,7 @@ ROWS = {  # augmentation, the same of no strength (or None), the numbers of axes
     "contrast": (Contrast(0.5), Contrast(0.0), (1, 2, 3)),
     "saturation": (Saturation(0.5), Saturation(0.0), (1, 2, 3)),
     "hue": (Hue(0.3), Hue(0.0), (1, 2, 3)),
-    "pca_color": (PcaColor(**PRINCIPAL), PcaColor(**PRINCIPAL, spread=0.0), (1, 2, 3)),
+    "pca_color": (PcaColor(**PRINCIPAL), PcaColor(**PRINCIPAL, scale=0.0), (1, 2, 3)),
     "compose": (Compose([Flip(), Noise(0.1)]), Compose([]), (1, 2, 3)),
     "random_apply": (RandomApply(0.5, Shift(1)), RandomApply(0.0, Shift(1)), (1, 2, 3)),
 }

@@ -11,9 +11,8 @@ from scipy import ndimage, stats
 from torch.testing import assert_close
 
 from ansatz.data.augmentation import Blur, Brightness, Contrast, Hue, Noise, PcaColor, RandomErasing
-from ansatz.data.augmentation.blur import blurred
-from ansatz.data.augmentation.enhance import blended, gray
-from ansatz.data.augmentation.hue import hue_turned
+from ansatz.data.augmentation.colors import blended, gray, hue_turned
+from ansatz.data.augmentation.corruptions import blurred
 from ansatz.errors import UsageError
 
 
@@ -34,8 +33,12 @@ def test_enhancement_is_pillows(name, factor):
 
     images = photographs()
     x = images / 255
-    dull = {"Brightness": 0.0, "Contrast": gray(x).mean((1, 2, 3), keepdim=True), "Color": gray(x)}
-    y = blended(x, dull[name], torch.full((3,), factor))
+    reference = {
+        "Brightness": 0.0,
+        "Contrast": gray(x).mean((1, 2, 3), keepdim=True),
+        "Color": gray(x),
+    }
+    y = blended(x, reference[name], torch.full((3,), factor))
     for image, found in zip(images, y, strict=True):
         picture = Image.fromarray(image.permute(1, 2, 0).contiguous().numpy())
         expected = np.asarray(getattr(ImageEnhance, name)(picture).enhance(factor)) / 255
@@ -45,10 +48,10 @@ def test_enhancement_is_pillows(name, factor):
 
 def test_a_factor_is_undone_by_its_inverse_unless_it_was_clipped():
     x, twice, half = torch.rand(4, 3, 5, 5), torch.full((4,), 2.0), torch.full((4,), 0.5)
-    for dull in (0.0, gray(x).mean((1, 2, 3), keepdim=True), gray(x)):
-        there = blended(x, dull, twice, clip=False)
-        assert_close(blended(there, dull, half, clip=False), x)
-        assert (blended(blended(x, dull, twice), dull, half) - x).abs().max() > 0.01
+    for reference in (0.0, gray(x).mean((1, 2, 3), keepdim=True), gray(x)):
+        there = blended(x, reference, twice, clip=False)
+        assert_close(blended(there, reference, half, clip=False), x)
+        assert (blended(blended(x, reference, twice), reference, half) - x).abs().max() > 0.01
 
 
 def test_contrast_keeps_the_mean_grey_and_saturation_each_grey():
@@ -66,7 +69,7 @@ def test_factors_are_uniform_around_1(kind):
     assert stats.kstest(factors, stats.uniform(0.6, 0.8).cdf).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("rotate90", [-0.4, 0.0, 1 / 6, 0.25, 1.3])
+@pytest.mark.parametrize("turn", [-0.4, 0.0, 1 / 6, 0.25, 1.3])
 def test_hue_is_colorsyss(turn):
     x = torch.cat([torch.rand(40, 3), torch.eye(3), 1 - torch.eye(3), torch.full((1, 3), 0.4)])
     y = hue_turned(x.view(-1, 3, 1), torch.full((len(x),), turn)).view(-1, 3)
@@ -87,7 +90,7 @@ def test_hue_is_drawn_evenly_to_both_sides():
     assert stats.kstest(turns / 0.1, stats.uniform(-1, 2).cdf).pvalue > 1e-6
 
 
-def test_noise_is_normal_of_the_given_spread():
+def test_noise_is_normal_of_the_given_standard_deviation():
     x = torch.rand(50, 2, 40)
     found, _ = Noise(0.2)(x, None, seeded())
     assert stats.kstest(((found - x) / 0.2).flatten(), "norm").pvalue > 1e-6
@@ -155,20 +158,20 @@ def test_pca_colors_of_bytes_of_floats_and_of_batches_are_the_same():
 
 
 def test_pca_shifts_have_mean_0_and_the_squared_covariance():
-    count, spread = 20_000, 0.1
+    count, scale = 20_000, 0.1
     mix = torch.tensor([[0.3, 0.2, 0.1], [0.0, 0.2, 0.1], [0.1, 0.0, 0.3]])
     images = (torch.randn(200, 16, 3) @ mix).movedim(2, 1)
-    augment = PcaColor.fit(images, spread=spread)
+    augment = PcaColor.fit(images, scale=scale)
     covariance = images.movedim(1, 0).flatten(1).cov()
     shifts = augment(torch.zeros(count, 3, 2), None, seeded())[0]
     assert torch.equal(shifts[:, :, 0], shifts[:, :, 1]), "one shift for all pixels of an image"
     shifts = shifts[:, :, 0]
-    predicted = spread**2 * covariance @ covariance
+    predicted = scale**2 * covariance @ covariance
     error = predicted.diag().sqrt() / math.sqrt(count)
     assert (shifts.mean(0).abs() < 5 * error).all()
     d = predicted.diag()
-    spread_error = ((d[:, None] * d + predicted**2) / count).sqrt()
-    assert ((shifts.T.cov() - predicted).abs() < 5 * spread_error).all()
+    scale_error = ((d[:, None] * d + predicted**2) / count).sqrt()
+    assert ((shifts.T.cov() - predicted).abs() < 5 * scale_error).all()
 
 
 @pytest.mark.parametrize("augment", [Brightness(), Contrast(), Noise(clip=True)])
@@ -184,7 +187,9 @@ def test_values_that_cutting_would_ruin_are_refused(augment):
 @pytest.mark.filterwarnings("error")
 def test_noise_that_drowns_a_signal_is_told():
     volts = 1e-5 * torch.randn(4, 1, 100)
-    with pytest.warns(UserWarning, match=r"drowns x, whose spread is .*: relative=True"):
+    with pytest.warns(
+        UserWarning, match=r"drowns x, whose standard deviation is .*: relative=True"
+    ):
         Noise(0.05)(volts)
     Noise(0.05, relative=True)(volts)
     Noise(0.05)(torch.rand(4, 1, 8, 8))

@@ -6,8 +6,7 @@ import torch
 from scipy import ndimage, stats
 
 from ansatz.data.augmentation import Crop, Flip, Rotate90, Shift
-from ansatz.data.augmentation.rotate90 import rotate_quarters
-from ansatz.data.augmentation.windows import padded, take_windows
+from ansatz.data.augmentation.moves import padded, rotate_quarters, take_windows
 
 NUMPY = {"reflect": "symmetric", "border": "edge", "zeros": "constant"}
 SIGNIFICANCE = 1e-6

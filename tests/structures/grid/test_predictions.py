@@ -32,7 +32,7 @@ def test_a_saved_model_predicts_the_same_bits(model, tmp_path):
     assert (again.classes_ == model.classes_).all()
 
 
-def test_the_network_computes_in_float32_and_the_law_in_float64(model):
+def test_the_network_computes_in_float32_and_the_likelihood_in_float64(model):
     assert {p.dtype for p in model.model_.network.parameters()} == {torch.float32}
     images, _ = digits()
     assert model.model_.predictive(Grids.of(images)).raw.dtype == torch.float64

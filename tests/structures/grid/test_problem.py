@@ -45,7 +45,7 @@ def test_zero_and_one_are_two_classes():
     assert build_problem(np.arange(12) % 2).likelihoods == ["bernoulli"]
 
 
-def test_a_law_that_is_named_is_taken():
+def test_a_likelihood_that_is_named_is_taken():
     assert build_problem(np.arange(12) % 3, likelihood="poisson").likelihoods == ["poisson"]
 
 

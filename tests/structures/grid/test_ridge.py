@@ -76,7 +76,7 @@ def test_it_tells_more_than_the_constant_model_and_of_noise_hardly_less():
 
 
 @pytest.mark.parametrize("kind", ["count", "positive", "class", "cox", "two"])
-def test_every_law_has_one(kind, monkeypatch):
+def test_every_likelihood_has_one(kind, monkeypatch):
     monkeypatch.setattr(grid_ridge, "FOLDS", 2)
     monkeypatch.setattr(grid_ridge, "PENALTIES", (4.0, 0.5))
     (x, y), _ = ramps()

@@ -1,4 +1,4 @@
-"""What docs/grids.md promises as X."""
+"""What docs/images.md promises as X."""
 
 from pathlib import Path
 

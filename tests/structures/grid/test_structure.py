@@ -161,7 +161,7 @@ def test_a_warm_start_begins_at_the_last_weights():
     assert any(not torch.equal(before[name], value) for name, value in weights(model).items())
 
 
-def test_counts_times_and_directions_of_images_have_their_laws():
+def test_counts_times_and_directions_of_images_have_their_likelihoods():
     images, labels = digits()
     rng = np.random.default_rng(0)
     counts = rng.poisson(1.0 + 2 * labels)
@@ -176,7 +176,7 @@ def test_counts_times_and_directions_of_images_have_their_laws():
     assert curve.shape == (3, 3) and (np.diff(curve, axis=1) <= 0).all()
 
 
-def test_a_linear_network_on_pixels_learns_what_a_linear_law_generated():
+def test_a_linear_network_on_pixels_learns_what_a_linear_likelihood_generated():
     """Poisson counts with log-mean 1 + brightness."""
     rng = np.random.default_rng(0)
     bright = rng.uniform(-1, 1, (400, 1, 1, 1))

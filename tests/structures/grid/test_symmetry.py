@@ -86,8 +86,8 @@ def test_signals_cannot_be_turned_and_other_names_are_refused():
 
 def test_the_report_certifies_what_answers(fitted, plain):
     from ansatz.report import gather
+    from ansatz.structures.grid.report.pictures import multiply_adds
     from ansatz.structures.grid.report.robustness import certificates
-    from ansatz.structures.grid.report.sample import multiply_adds
 
     images, masks = examples()
 

@@ -18,7 +18,7 @@ PROPOSALS = {
 
 
 @pytest.mark.parametrize("values, likelihood", PROPOSALS.values(), ids=PROPOSALS)
-def test_a_law_is_proposed_by_the_support(values, likelihood):
+def test_a_likelihood_is_proposed_by_the_support(values, likelihood):
     problem = build_problem({"x": CYCLE % 11, "y": values}, ColumnRoles(target=["y"]))
     assert likelihood in problem.likelihoods and (problem.kind == "number") == (
         likelihood == "normal"
@@ -26,7 +26,7 @@ def test_a_law_is_proposed_by_the_support(values, likelihood):
     assert len(problem.likelihoods) > 1 or any(likelihood in note for note in problem.notes)
 
 
-def test_a_law_that_is_given_is_not_explained():
+def test_a_likelihood_that_is_given_is_not_explained():
     problem = build_problem(
         {"x": CYCLE % 11, "y": CYCLE}, ColumnRoles(target=["y"]), likelihood="poisson"
     )

@@ -176,7 +176,7 @@ def test_pooled_metrics_of_classes_leave_ranks_to_the_sample():
     y = torch.from_numpy(rng.integers(2, size=300) * 1.0)
     distribution = torch.distributions.Bernoulli(logits=torch.from_numpy(rng.normal(size=300)))
 
-    class Law:
+    class Distribution:
         probs, logits = distribution.probs, distribution.logits
 
         def __init__(self, part=slice(None)):
@@ -188,16 +188,18 @@ def test_pooled_metrics_of_classes_leave_ranks_to_the_sample():
     pooled = PooledMetrics()
     for part in (slice(0, 100), slice(100, 300)):
         pooled.add(
-            compute_metrics(y[part], distribution=Law(part)), y[part], torch.ones(len(y[part]))
+            compute_metrics(y[part], distribution=Distribution(part)),
+            y[part],
+            torch.ones(len(y[part])),
         )
-    whole = compute_metrics(y, distribution=Law())
+    whole = compute_metrics(y, distribution=Distribution())
     found = pooled.result(whole)
     for name in ("nll", "accuracy", "brier"):
         assert found[name] == pytest.approx(whole[name], rel=1e-12)
     assert pooled.left(whole) == ["ece", "auc"]
 
 
-def test_outcomes_that_the_law_cannot_produce_are_named_in_any_block(tmp_path):
+def test_outcomes_that_the_likelihood_cannot_produce_are_named_in_any_block(tmp_path):
     frame = table().assign(y=1)
     frame.loc[570, "y"] = -3
     frame.to_csv(tmp_path / "t.csv", index=False)
@@ -265,7 +267,7 @@ def test_counts_with_an_exposure_and_censored_times_stream(tmp_path):
     assert times.metrics["nll"] < times.constant["nll"]
 
 
-def test_the_law_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(csv, tmp_path):
+def test_the_likelihood_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(csv, tmp_path):
     table(90).to_csv(
         tmp_path / "few.csv", index=False
     )  # few: linear models compare the likelihoods

@@ -88,7 +88,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.axvspan(-20, -5, color=INK, alpha=0.1, lw=0)
     axes.text(-19.5, 0.45, "D rejects the sample:\nno gradient from log(1-q)", fontsize=8.5)
     axes.set(xlabel="logit of the discriminator", ylabel="|gradient| for the generator")
-    axes.set_title("log(1-q) is silent where the generator most needs to learn")
+    axes.set_title("log(1-q) has no gradient where the generator most needs one")
     axes.legend(loc="center right")
 
 
@@ -97,8 +97,8 @@ claim = Claim(
     title="Why a generator's loss is -log D",
     statement=(
         "When the discriminator rejects a sample, the gradient of log(1-q) in its logit vanishes "
-        "(-4.5e-5 at the logit -10) and that of -log q is -1; at q = 1 it is bounded by 1. "
-        "Document D gives the reverse reason, that log(1-q) blows up at q = 1."
+        "(-4.5e-5 at the logit -10), while that of -log q is -1; at q = 1 it is bounded by 1. A "
+        "common slip gives the reverse reason: that log(1-q) blows up at q = 1."
     ),
     formula=(
         r"\frac{d}{df} \log(1 - \sigma(f)) = -\sigma(f), \qquad "
@@ -106,8 +106,11 @@ claim = Claim(
     ),
     sources=("E56", "M380"),
     measure=measure,
-    reference="Goodfellow et al. (2014), section 3. https://arxiv.org/abs/1406.2661",
+    reference=(
+        "Goodfellow et al. (2014), Generative adversarial nets, section 3. "
+        "https://arxiv.org/abs/1406.2661"
+    ),
     full={"logits": 2_001},
-    errata=(Erratum("E56", "D", "log(1-q) blows up at q = 1", "its gradient vanishes as q → 0"),),
+    errata=(Erratum("E56", "log(1-q) blows up at q = 1", "its gradient vanishes as q → 0"),),
     draw=draw,
 )

@@ -67,8 +67,8 @@ claim = Claim(
     id="bahdanau-attention",
     title="The context of a decoder step is an average of encoder states",
     statement=(
-        "With weights a_ij = softmax over j, the context of step i is the sum over j of a_ij ζ_j, "
-        "an average that returns a constant unchanged. Document D sums a_it ζ_i over i, along "
+        "With weights a_ij = softmax over j, the context of step i is the sum over j of a_ij ζ_j: "
+        "an average, which returns a constant unchanged. A common slip sums a_it ζ_i over i, along "
         "which the weights do not sum to 1."
     ),
     formula=(
@@ -79,5 +79,5 @@ claim = Claim(
     measure=measure,
     reference="Bahdanau et al. (2015), eqs. 5 and 6. https://arxiv.org/abs/1409.0473",
     full={"source": 100, "target": 100},
-    errata=(Erratum("E46", "D", "c_t = Σ_i a_it ζ_i", "c_i = Σ_j a_ij ζ_j"),),
+    errata=(Erratum("E46", "c_t = Σ_i a_it ζ_i", "c_i = Σ_j a_ij ζ_j"),),
 )

@@ -9,7 +9,7 @@ from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 
 
 def measure(generator: torch.Generator, *, tokens: int = 40_000) -> Finding:
-    """The gradient of the summed loss in a shared encoder, and what becomes of masked tokens."""
+    """The gradient of the summed loss in a shared encoder, and the shares of masked tokens."""
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
@@ -94,8 +94,9 @@ claim = Claim(
     title="BERT's two objectives are one loss",
     statement=(
         "BERT is trained on the sum of the masked-word loss and the next-sentence loss (appendix "
-        "A.2 of the paper), so that every step follows both gradients; document B calls them "
-        "stages. Of the 15 % of tokens to predict, 80 % are masked, 10 % replaced, 10 % kept."
+        "A.2 of the paper), so that every step follows both gradients; the two are often called "
+        "stages of training. Of the 15 % of tokens to predict, 80 % are masked, 10 % replaced and "
+        "10 % left as they are."
     ),
     formula=(
         r"\nabla \ell = \nabla \ell_{\mathrm{words}} + \nabla \ell_{\mathrm{next}}"
@@ -105,5 +106,5 @@ claim = Claim(
     measure=measure,
     reference="Devlin et al. (2019), BERT, appendix A.2. https://arxiv.org/abs/1810.04805",
     full={"tokens": 1_000_000},
-    errata=(Erratum("E60", "B", "two stages of training", "one loss, the sum of both"),),
+    errata=(Erratum("E60", "two stages of training", "one loss, the sum of both"),),
 )

@@ -108,11 +108,11 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="positional-encoding",
-    title="Sinusoidal positions know distances",
+    title="The product of two sinusoidal positions depends on their distance only",
     statement=(
         "When sine and cosine share the frequency 10000^(-2⌊k/2⌋/d), a shift is a rotation of the "
-        "encoding and PE(t)·PE(t+s) depends on s only. Documents B and D print ω_k = C^(k/d), "
-        "another one in each feature and growing for C > 1, where neither is true."
+        "encoding, and PE(t)·PE(t+s) depends on s only. Often printed as ω_k = C^(k/d), with a "
+        "frequency of its own in each feature that grows for C > 1; then neither is true."
     ),
     formula=(
         r"\mathrm{PE}(t+s) = R_s \mathrm{PE}(t), \qquad \mathrm{PE}(t)^\top \mathrm{PE}(t+s) = "
@@ -123,6 +123,6 @@ claim = Claim(
     measure=measure,
     reference="Vaswani et al. (2017), section 3.5. https://arxiv.org/abs/1706.03762",
     full={"size": 128, "positions": 2_000},
-    errata=(Erratum("E47", "B, D", "ω_k = C^(k/d)", "ω_k = 10000^(-2⌊k/2⌋/d)"),),
+    errata=(Erratum("E47", "ω_k = C^(k/d)", "ω_k = 10000^(-2⌊k/2⌋/d)"),),
     draw=draw,
 )

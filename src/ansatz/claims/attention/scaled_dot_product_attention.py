@@ -104,8 +104,8 @@ claim = Claim(
     title="Attention mixes the values of all tokens",
     statement=(
         "The output at i is the sum over t of softmax_t(q_i·k_t/√d) v_t, a convex mixture of all "
-        "values, and the division by √d takes away that q·k has the variance d. Document B prints "
-        "v_i in the sum, which gives each token its own value back."
+        "values. The score q·k has the variance d, and the division by √d removes it. A common "
+        "slip has v_i in the sum, which returns to each token its own value."
     ),
     formula=(
         r"\xi_i = \sum_t \mathrm{softmax}_t\Bigl(\frac{q_i^\top k_t}{\sqrt d}\Bigr) v_t, \qquad "
@@ -115,6 +115,6 @@ claim = Claim(
     measure=measure,
     reference="Vaswani et al. (2017), eq. 1. https://arxiv.org/abs/1706.03762",
     full={"sizes": (4, 16, 64, 256, 1024), "draws": 20_000},
-    errata=(Erratum("E45", "B", "Σ softmax_t(ω_i) v_i", "Σ_t softmax_t(ω_i) v_t"),),
+    errata=(Erratum("E45", "Σ softmax_t(ω_i) v_i", "Σ_t softmax_t(ω_i) v_t"),),
     draw=draw,
 )

@@ -1,4 +1,4 @@
-"""Turns and flips undo each other, and training on all of them makes the fit symmetric."""
+"""Rotations and flips undo each other, and training on all of them makes the fit symmetric."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -8,8 +8,8 @@ from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.data.augmentation import Flip
-from ansatz.data.augmentation.enhance import blended, gray
-from ansatz.data.augmentation.rotate90 import rotate_quarters as quarter_turned
+from ansatz.data.augmentation.colors import blended, gray
+from ansatz.data.augmentation.moves import rotate_quarters as quarter_turned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,7 +18,7 @@ EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, side: int = 6, rows: int = 80) -> Finding:
-    """Images turned there and back, and least squares with and without the eight turns."""
+    """Images rotated there and back, and least squares with and without all eight versions."""
     images = torch.rand(rows, side, side, generator=generator, dtype=torch.float64)
     y = torch.randn(rows, generator=generator, dtype=torch.float64)
     there = [rotate_quarters(images, *g) for g in elements()]
@@ -30,7 +30,7 @@ def measure(generator: torch.Generator, *, side: int = 6, rows: int = 80) -> Fin
     fitted, condition = least_squares(torch.cat(there), y.repeat(8))
     checks = [
         Check(
-            "largest change by one of 8 turns and flips and its inverse",
+            "largest change by one of 8 rotations and flips and its inverse",
             back,
             0.0,
             0.0,
@@ -59,12 +59,12 @@ def measure(generator: torch.Generator, *, side: int = 6, rows: int = 80) -> Fin
 
 
 def elements() -> Iterator[tuple[int, bool]]:
-    """The symmetries of a square: quarter turns, with and without a flip before."""
+    """The symmetries of a square: quarter rotations, with and without a flip before."""
     yield from ((turns, flip) for turns in range(4) for flip in (False, True))
 
 
 def rotate_quarters(images: Tensor, turns: int, flip: bool) -> Tensor:
-    """(B, H, W), flipped and then turned, as the augmentations flip and turn."""
+    """(B, H, W), flipped and then rotated, as the augmentations do."""
     return quarter_turned(flipped(images) if flip else images, torch.full((len(images),), turns))
 
 
@@ -118,11 +118,12 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="augmentation-group",
-    title="Turns and flips are a group, and what is fitted to all of them is symmetric",
+    title="Rotations and flips are a group, and a fit to all of them is symmetric",
     statement=(
-        "Each turn and flip of an image has an inverse that gives the image back bit for bit; "
-        "contrast is undone up to rounding unless it was clipped. The labels stay as they are, so "
-        "least squares on all eight versions of an image has weights that no turn or flip changes."
+        "Each rotation and flip of an image has an inverse that restores the image bit for bit; a "
+        "change of contrast can be undone up to rounding, unless it was clipped. The labels do not "
+        "change, so least squares on all eight versions of an image has weights that no rotation "
+        "or flip changes."
     ),
     formula=(
         r"g^{-1}(g(x)) = x, \qquad \mathcal{S}_G = \bigcup_{g \in G} \{(g(x_i), y_i)\} "

@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def measure(generator: torch.Generator, *, draws: int = 20_000, spread: float = 0.1) -> Finding:
+def measure(generator: torch.Generator, *, draws: int = 20_000, deviation: float = 0.1) -> Finding:
     """Mean and covariance of many shifts, beside those of the formula, in standard errors."""
     mix = torch.randn(3, 3, generator=generator, dtype=torch.float64)
     pixels = torch.randn(2_000, 3, generator=generator, dtype=torch.float64) @ mix
     covariance = pixels.T.cov()  # Σ of the three channels
-    augment = PcaColor.fit(pixels.unsqueeze(2), spread=spread)
+    augment = PcaColor.fit(pixels.unsqueeze(2), spread=deviation)
     black = torch.zeros(draws, 3, 1, dtype=torch.float64)  # what is added to it is the shift
     shifts = augment(black, None, generator)[0].squeeze(2)  # Σ_i α_i λ_i p_i for each image
     values = torch.tensor(augment.values, dtype=torch.float64)
     vectors = torch.tensor(augment.vectors, dtype=torch.float64)  # a principal colour per row
-    predicted = spread**2 * covariance @ covariance
+    predicted = deviation**2 * covariance @ covariance
     limit = float(stats.norm.isf(1e-6 / 18))  # nine comparisons, two-sided
     because = "normal quantile at 1e-6, shared by nine comparisons (Bonferroni)"
     positive = (shifts @ vectors.T).abs() @ vectors  # the same α, all of one sign
@@ -36,7 +36,7 @@ def measure(generator: torch.Generator, *, draws: int = 20_000, spread: float = 
             because,
             wrong=Wrong(
                 "s²Σ, the noise of the pixels themselves",
-                measured=covariance_gap(shifts, spread**2 * covariance),
+                measured=covariance_gap(shifts, deviation**2 * covariance),
             ),
         ),
         Check(
@@ -50,9 +50,10 @@ def measure(generator: torch.Generator, *, draws: int = 20_000, spread: float = 
     ]
     found = (shifts @ vectors.T).var(0)
     rows = [
-        [float(v), float(f), spread**2 * float(v) ** 2] for v, f in zip(values, found, strict=True)
+        [float(v), float(f), deviation**2 * float(v) ** 2]
+        for v, f in zip(values, found, strict=True)
     ]
-    data = {"values": values, "found": found, "spread": spread, "draws": draws}
+    data = {"values": values, "found": found, "deviation": deviation, "draws": draws}
     return Finding(checks, Table(["λ", "variance of the shift", "s²λ²"], rows), data)
 
 
@@ -74,11 +75,11 @@ def draw(paper: "Figure", finding: Finding) -> None:
     from ansatz.figures.style import INK, LINEAR, MODEL
 
     values, found = finding.data["values"], finding.data["found"]
-    spread, draws = finding.data["spread"], finding.data["draws"]
+    deviation, draws = finding.data["deviation"], finding.data["draws"]
     axes = paper.subplots()
     line = torch.logspace(float(values[0].log10()) - 0.3, float(values[-1].log10()) + 0.3, 40)
-    axes.plot(line, spread**2 * line**2, color=INK, label="s²λ²")
-    axes.plot(line, spread**2 * line, "--", color=LINEAR, linewidth=0.9, label="s²λ: wrong")
+    axes.plot(line, deviation**2 * line**2, color=INK, label="s²λ²")
+    axes.plot(line, deviation**2 * line, "--", color=LINEAR, linewidth=0.9, label="s²λ: wrong")
     error = 2 * found * (2 / draws) ** 0.5
     axes.errorbar(values, found, error, fmt="o", color=MODEL, label="shifts, ± 2 standard errors")
     logarithmic(axes.xaxis, axes.yaxis)
@@ -93,8 +94,8 @@ claim = Claim(
     title="Colour noise along the principal colours",
     statement=(
         "AlexNet shifts the colour of each image by Σ αᵢ λᵢ pᵢ, with the eigenvalues λ and "
-        "eigenvectors p of the channels' covariance Σ and normal weights α of spread s: a shift of "
-        "mean 0 whose covariance is s²Σ², the square of that of the pixels."
+        "eigenvectors p of the channels' covariance Σ and normal weights α of standard deviation "
+        "s. The shift has mean 0 and covariance s²Σ²: the square of the covariance of the pixels."
     ),
     formula=(
         r"\delta = \sum_i \alpha_i \lambda_i p_i, \quad \alpha_i \sim N(0, s^2) \;\Rightarrow\; "

@@ -92,9 +92,9 @@ claim = Claim(
     id="attention-hopfield",
     title="Attention is one step of a Hopfield network",
     statement=(
-        "One update of a continuous state in the memory with the log-sum-exp energy is softmax "
-        "attention with the state as query and the patterns as keys and values, β being 1/√d; it "
-        "is the state minus the gradient of the energy, and never raises it."
+        "In the memory with the log-sum-exp energy, one update of a continuous state is softmax "
+        "attention: the state is the query, the patterns are keys and values, and β is 1/√d. The "
+        "new state is the old one minus the gradient of the energy, and the energy never rises."
     ),
     formula=(
         r"E(\xi) = -\tfrac{1}{\beta} \log \sum_t e^{\beta x_t^\top \xi} + "

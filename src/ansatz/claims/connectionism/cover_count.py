@@ -109,8 +109,8 @@ claim = Claim(
     title="Cover's count of linearly separable labellings",
     statement=(
         "Of the 2ˢ labellings of s points in general position in n dimensions, hyperplanes through "
-        "the origin realize C(s, n): all of them up to s = n, half at s = 2n, and a vanishing "
-        "share (not number, as one document says) beyond."
+        "the origin realize C(s, n): all of them up to s = n, half at s = 2n, and beyond that a "
+        "vanishing share. A common slip is to speak of a vanishing number."
     ),
     formula=(
         r"C(s + 1, n) = C(s, n) + C(s, n - 1), \quad C(1, n) = C(s, 1) = 2 \;\Rightarrow\; "

@@ -141,9 +141,9 @@ claim = Claim(
     id="dense-memory-capacity",
     title="Dense memories hold n^(k-1) patterns",
     statement=(
-        "With an energy of order k the number of random patterns that n neurons hold at a given "
-        "share of errors grows as n to the power k − 1 (k = 2 is Hopfield's network); with the "
-        "exponential energy 2^(n/2) patterns are stable but for a share that vanishes."
+        "With an energy of order k, the number of random patterns that n neurons hold at a given "
+        "share of errors grows as n to the power k − 1 (k = 2 is Hopfield's network). With the "
+        "exponential energy, 2^(n/2) patterns are stable except for a share that vanishes."
     ),
     formula=(
         r"E(x) = -\sum_{t=1}^K (x_t^\top x)^k: \quad K \propto n^{k-1}; \qquad "

@@ -88,8 +88,8 @@ claim = Claim(
     title="Hebb's rule: the identity is subtracted for every pattern",
     statement=(
         "Hebb's weights have no self-connection if the identity is subtracted once for each of the "
-        "n patterns; the documents subtract it never, which leaves n/d, or once, which leaves "
-        "(n − 1)/d on the diagonal. A few random patterns are then fixed points."
+        "n patterns. It is often not subtracted, which leaves n/d on the diagonal, or subtracted "
+        "only once, which leaves (n − 1)/d. A few random patterns are then fixed points."
     ),
     formula=r"W = \frac{1}{d} \Big(\sum_{t=1}^n x_t x_t^\top - n I\Big), \qquad w_{ii} = 0",
     sources=("M015", "E15"),
@@ -97,6 +97,6 @@ claim = Claim(
     reference="Hopfield (1982), Neural networks and physical systems with emergent collective "
     "computational abilities. https://doi.org/10.1073/pnas.79.8.2554",
     full={"neurons": 400, "patterns": 19, "most": 80},
-    errata=(Erratum("E15", "BD", "W = (1/d) (Σ xxᵀ − I)", "W = (1/d) (Σ xxᵀ − n I)"),),
+    errata=(Erratum("E15", "W = (1/d) (Σ xxᵀ − I)", "W = (1/d) (Σ xxᵀ − n I)"),),
     draw=draw,
 )

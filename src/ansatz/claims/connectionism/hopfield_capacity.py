@@ -121,7 +121,7 @@ claim = Claim(
     title="Capacity without errors: n/(2 ln n)",
     statement=(
         "Hebb's rule stores about n/(2 ln n) random patterns such that most have no unstable bit: "
-        "72 in 1,000 neurons. The document prints the logarithm to base 2, which gives 50: a safe "
+        "72 in 1,000 neurons. Often printed with the logarithm to base 2, which gives 50: a safe "
         "number, but not the threshold."
     ),
     formula=(
@@ -135,6 +135,6 @@ claim = Claim(
         "memory. https://doi.org/10.1109/TIT.1987.1057328"
     ),
     full={"rows": 60_000},
-    errata=(Erratum("E17", "B", "s ≤ n / (2 log₂ n)", "s ≤ n / (2 ln n)"),),
+    errata=(Erratum("E17", "s ≤ n / (2 log₂ n)", "s ≤ n / (2 ln n)"),),
     draw=draw,
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def measure(
     generator: torch.Generator, *, neurons: int = 300, patterns: int = 40, runs: int = 40
 ) -> Finding:
-    """Cross-talk in networks of random patterns: its spread, its tail, and which bits it flips."""
+    """Cross-talk in networks of random patterns: its variance, its tail, and the bits it flips."""
     n, s = neurons, patterns
     variances, tails, sample = [], [], []
     either = against = 0
@@ -32,14 +32,14 @@ def measure(
         variances.append(float(C.square().mean()))
         tails.append(float((C.abs() > norm.isf(0.025) * (s / n) ** 0.5).double().mean()))
         sample.append(C.flatten())
-    spread, tail = np.array(variances), np.array(tails)
+    variance, tail = np.array(variances), np.array(tails)
     step = 2 / n / (s / n) ** 0.5  # the values of C lie 2/n apart
     checks = [
         Check(
             "variance of the cross-talk",
-            float(spread.mean()),
+            float(variance.mean()),
             s / n,
-            4 * float(spread.std(ddof=1)) / runs**0.5 + (s / n - (s - 1) * (n - 1) / n**2),
+            4 * float(variance.std(ddof=1)) / runs**0.5 + (s / n - (s - 1) * (n - 1) / n**2),
             f"4 standard errors over {runs} networks; s/n for (s − 1)(n − 1)/n²",
             wrong=Wrong("s/n²", predicted=s / n**2),
         ),
@@ -91,9 +91,9 @@ claim = Claim(
     id="hopfield-crosstalk",
     title="Cross-talk is normal with variance s/n",
     statement=(
-        "What the other s − 1 random patterns add to the field of a neuron, the cross-talk C, is "
-        "nearly normal with mean 0 and variance s/n. A bit flips if and only if −xC > 1; the "
-        "documents ask for |C| < 1, but cross-talk in the direction of the bit does no harm."
+        "The cross-talk C is what the other s − 1 random patterns add to the field of a neuron; it "
+        "is nearly normal with mean 0 and variance s/n. A bit flips if and only if −xC > 1. A "
+        "common slip asks for |C| < 1, but cross-talk in the direction of the bit does no harm."
     ),
     formula=(
         r"C_{t, i} = \frac{1}{n} \sum_{r \ne t} \sum_{j \ne i} x_{r, i} x_{r, j} x_{t, j} "

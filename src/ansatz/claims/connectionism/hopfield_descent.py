@@ -103,8 +103,9 @@ claim = Claim(
     title="Hopfield dynamics descend their energy",
     statement=(
         "With symmetric weights and no self-connection, updating one neuron at a time never raises "
-        "the energy, so that the dynamics come to rest; all neurons at once may alternate between "
-        "two states for ever. One document prints the energy with +½, which the dynamics climb."
+        "the energy, so the dynamics come to rest; updating all neurons at once may alternate "
+        "between two states for ever. A common slip prints the energy with +½, which the dynamics "
+        "climb."
     ),
     formula=(
         r"H(x) = -\tfrac{1}{2} \sum_{i, j} w_{ij} x_i x_j + \sum_i b_i x_i, \qquad "
@@ -115,6 +116,6 @@ claim = Claim(
     reference="Hopfield (1982), Neural networks and physical systems with emergent collective "
     "computational abilities. https://doi.org/10.1073/pnas.79.8.2554",
     full={"neurons": 200, "states": 400},
-    errata=(Erratum("E14", "D", "H(x) = ½ xᵀWx + bᵀx", "H(x) = −½ xᵀWx + bᵀx"),),
+    errata=(Erratum("E14", "H(x) = ½ xᵀWx + bᵀx", "H(x) = −½ xᵀWx + bᵀx"),),
     draw=draw,
 )

@@ -89,8 +89,8 @@ claim = Claim(
     title="How likely a stored bit flips",
     statement=(
         "A bit of a stored random pattern is unstable with probability ½(1 − erf √(n/2s)): 0.0036 "
-        "at 0.138 patterns per neuron, 0.0100 at 0.185. The integral shown in the document lacks "
-        "the density's factor 1/√(2πs/n)."
+        "at 0.138 patterns per neuron, 0.0100 at 0.185. The integral of the normal density needs "
+        "its factor 1/√(2πs/n), which is often left out."
     ),
     formula=(
         r"P = \frac{1}{\sqrt{2 \pi s / n}} \int_1^\infty e^{-\frac{n z^2}{2 s}} dz = "

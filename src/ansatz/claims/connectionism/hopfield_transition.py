@@ -86,7 +86,7 @@ def retrieval(load: float) -> float:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """Overlap by load, and what mean-field theory says."""
+    """Overlap by load, and mean-field theory."""
     axes = paper.subplots()
     critical = finding.data["critical"]
     grid = np.linspace(LOADS[0], critical - 1e-5, 60)
@@ -104,9 +104,9 @@ claim = Claim(
     id="hopfield-transition",
     title="The collapse at 0.138 patterns per neuron",
     statement=(
-        "Beyond about 0.138 patterns per neuron the errors of a Hopfield network set off an "
+        "Beyond about 0.138 patterns per neuron the errors of a Hopfield network start an "
         "avalanche, and its patterns are lost together: mean-field theory has no retrieval state "
-        "there. One document inverts the ratio and writes neurons per pattern."
+        "there. A common slip inverts the ratio and writes neurons per pattern."
     ),
     formula=(
         r"\alpha = \frac{s}{n}: \quad y \Big(\sqrt{2 \alpha} + \tfrac{2}{\sqrt{\pi}} e^{-y^2}\Big) "
@@ -120,8 +120,6 @@ claim = Claim(
         "spin-glass model of neural networks. https://doi.org/10.1103/PhysRevLett.55.1530"
     ),
     full={"neurons": 1000, "networks": 2},
-    errata=(
-        Erratum("E16", "D", "transition at d/n ≈ 0.138", "patterns/neurons ≈ 0.138 (n/d there)"),
-    ),
+    errata=(Erratum("E16", "transition at d/n ≈ 0.138", "patterns/neurons ≈ 0.138 (n/d there)"),),
     draw=draw,
 )

@@ -81,10 +81,10 @@ claim = Claim(
     id="mcculloch-pitts",
     title="Threshold units compute every Boolean formula",
     statement=(
-        "A unit that fires when the signed count of its inputs reaches a threshold is and "
-        "(threshold 2), or (threshold 1) or not (sign -1, threshold 0), and networks of such units "
-        "compute any Boolean formula. The comparison is ≥; one document prints > with the same "
-        "thresholds."
+        "A unit fires when the signed count of its inputs reaches a threshold. It computes and "
+        "(threshold 2), or (threshold 1) and not (sign -1, threshold 0), and networks of such "
+        "units compute any Boolean formula. The comparison is ≥; a common slip prints > with the "
+        "same thresholds."
     ),
     formula=(
         r"f(x) = 1\{\sigma^\top x \ge \theta\}, \quad \sigma \in \{-1, 1\}^n,\; x \in \{0, 1\}^n"

@@ -139,8 +139,8 @@ claim = Claim(
     title="Novikoff: at most R²/γ² mistakes",
     statement=(
         "On data of norm at most R that a unit vector w* separates with margin γ, the perceptron "
-        "makes at most ⌊R²/γ²⌋ mistakes (one document says fewer than that, which orthogonal "
-        "points refute), because at every update w*·wₜ ≥ tγ and ‖wₜ‖ ≤ R√t."
+        "makes at most ⌊R²/γ²⌋ mistakes, because at every update w*·wₜ ≥ tγ and ‖wₜ‖ ≤ R√t. "
+        '"Fewer than" is a common slip, which orthogonal points refute.'
     ),
     formula=(
         r"w_*^\top w_t \ge t \gamma, \quad \lVert w_t \rVert \le R \sqrt{t} "

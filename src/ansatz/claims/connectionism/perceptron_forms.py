@@ -89,8 +89,8 @@ claim = Claim(
     statement=(
         "Correcting by the error, with labels 0 and 1 or ±1, makes the same steps as adding yx on "
         "a mistake, up to the rate: exactly the same at rate ½ with labels ±1. Multiplying the "
-        "weights by a positive number changes no prediction. A score of 0, whose sign is now 0, "
-        "now +1 in the documents, is +1 in prediction and a mistake in training."
+        "weights by a positive number changes no prediction. The sign of a score of 0 needs a "
+        "convention: here it is +1 in prediction and a mistake in training."
     ),
     formula=(
         r"w \leftarrow w + \eta (y - \hat{y}) x \;=\; w + 2 \eta\, y x \text{ on a mistake}, "

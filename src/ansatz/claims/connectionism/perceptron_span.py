@@ -62,7 +62,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(passes, finding.data["torn"], "s-", color=LINEAR, label="two points with both labels")
     axes.plot(passes, finding.data["separable"], "o-", color=MODEL, label="separable data")
     axes.set(xlabel="pass over the data", ylabel="mistakes in the pass", ylim=(-0.8, None))
-    axes.set_title("without a budget the perceptron ends only on separable data")
+    axes.set_title("without a limit on passes the perceptron ends only on separable data")
     axes.legend(loc="upper right")
 
 
@@ -71,8 +71,8 @@ claim = Claim(
     title="The perceptron's weight lies in the span of the points",
     statement=(
         "Started at 0, the weight of the perceptron is at any time a combination of the points, "
-        "with whole coefficients; on separable data a pass without a mistake comes, on others "
-        "never: the algorithm needs a budget, which the documents leave out."
+        "with whole coefficients. On separable data a pass without a mistake comes, on other data "
+        "never: the algorithm needs a limit on the number of passes, which is often left out."
     ),
     formula=r"w_t = \sum_i \alpha_i y_i x_i, \qquad \alpha_i \in \{0, 1, 2, \dots\}",
     sources=("M004",),

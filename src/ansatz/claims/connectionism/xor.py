@@ -45,7 +45,7 @@ def network(x: np.ndarray) -> np.ndarray:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """The four corners over what the network says of the square between them."""
+    """The four corners over the network's output on the square between them."""
     axes = paper.subplots()
     side = np.linspace(-0.25, 1.25, 121)
     values = network(np.stack(np.meshgrid(side, side), -1))

@@ -11,7 +11,7 @@ from ansatz.data import load
 
 
 class Images(NamedTuple):
-    """Images ``(N, C, H, W)`` with their classes: some to train on, fresh ones to evaluate by."""
+    """Images ``(N, C, H, W)`` with their classes: training images and test images."""
 
     x: Tensor
     y: Tensor
@@ -19,17 +19,17 @@ class Images(NamedTuple):
     truth: Tensor
 
 
-def images(name: str, rows: int, fresh: int, generator: torch.Generator) -> Images:
-    """So many of a named data set, standardised by those that are trained on."""
+def images(name: str, rows: int, held_out: int, generator: torch.Generator) -> Images:
+    """Draws training and test images of a named data set, standardised by the training images."""
     found = load(name)
     if found.grids is None:  # the digits are a table of 8 x 8 columns
-        cells = found.frame.drop(columns=found.target).to_numpy(np.float32, copy=True)
-        x = torch.as_tensor(cells).unflatten(1, (1, 8, 8))
+        pixels = found.frame.drop(columns=found.target).to_numpy(np.float32, copy=True)
+        x = torch.as_tensor(pixels).unflatten(1, (1, 8, 8))
     else:
         x = found.grids.load().float()
     y = torch.as_tensor(np.unique(found.frame[found.target].to_numpy(), return_inverse=True)[1])
     order = torch.randperm(len(x), generator=generator)
-    train, test = order[:rows], order[rows : rows + fresh]
+    train, test = order[:rows], order[rows : rows + held_out]
     x = (x - x[train].mean()) / x[train].std()
     return Images(x[train], y[train], x[test], y[test])
 
@@ -61,7 +61,7 @@ def descend(
 
 
 def answers(network: nn.Module, x: Tensor) -> Tensor:
-    """What it says of each image, evaluating."""
+    """The network's outputs for each image, in evaluation mode."""
     network.eval()
     with torch.no_grad():
         return torch.cat([network(part) for part in x.split(500)])

@@ -1,4 +1,4 @@
-"""The networks that learned to see, counted: weights, sizes, and a block that does nothing."""
+"""Weights and sizes of famous networks for images, and a block that is the identity."""
 
 import torch
 from torch import Tensor, nn
@@ -113,12 +113,12 @@ def change(x: Tensor, factor: float, generator: torch.Generator) -> float:
 
 claim = Claim(
     id="architecture-counts",
-    title="The networks that learned to see, counted",
+    title="Weights of LeNet, AlexNet and VGG, counted",
     statement=(
         "LeNet-5 has 61,706 weights in its modern form, AlexNet as two towers 60,965,224, VGG-16 "
         "138,357,544 and VGG-19 143,667,240. Two 3x3 kernels see 5x5 pixels with 18 C^2 weights "
-        "instead of 25 C^2. A residual block whose last normalisation has a zero factor is the "
-        "identity on what a ReLU before it gives."
+        "instead of 25 C^2. A residual block whose last normalisation has a zero factor leaves the "
+        "output of a ReLU unchanged."
     ),
     formula=(
         r"2 \cdot 3^2 C^2 = 18\, C^2 < 25\, C^2 = 5^2 C^2, \qquad "

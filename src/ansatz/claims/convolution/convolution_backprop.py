@@ -67,8 +67,8 @@ claim = Claim(
     title="Gradients of a convolution are cross-correlations",
     statement=(
         "Where the forward pass is a true convolution Y = X * W, the gradient in X is the "
-        "cross-correlation of Δ with W, and in W that of Δ with X; document D writes convolutions "
-        "for both, which flips them."
+        "cross-correlation of Δ with W, and in W that of Δ with X. A common slip writes "
+        "convolutions for both, which flips them."
     ),
     formula=(
         r"\frac{\partial \ell}{\partial X} = \Delta \star W, \qquad "
@@ -79,5 +79,5 @@ claim = Claim(
     measure=measure,
     reference="Goodfellow et al. (2016), Deep Learning, section 9.5.",
     full={"size": 16, "kernel": 5},
-    errata=(Erratum("E41", "D", "Δ * W, Δ * X", "Δ ⋆ W, Δ ⋆ X"),),
+    errata=(Erratum("E41", "Δ * W, Δ * X", "Δ ⋆ W, Δ ⋆ X"),),
 )

@@ -62,7 +62,7 @@ def measure(generator: torch.Generator, *, size: int = 7, kernel: int = 3) -> Fi
             ),
         ),
         Check(
-            "largest difference from the course's example, same padding",
+            "largest difference from an example by hand, same padding",
             float((example - answer).abs().max()),
             0.0,
             0.0,
@@ -98,13 +98,13 @@ claim = Claim(
     title="The sum of a convolutional layer begins at the first pixel",
     statement=(
         "A layer of a convolutional network is the cross-correlation with x_{s+i-1,t+j-1}, i and j "
-        "from 1, and n - k + 1 rows. Document A prints x_{s+i,t+j}, which skips the first row and "
-        "column and reads beyond the last."
+        "from 1, and has n - k + 1 rows. Often printed as x_{s+i,t+j}, which skips the first row "
+        "and column and reads beyond the last."
     ),
     formula=r"y_{st} = \sum_{i=1}^k \sum_{j=1}^k x_{s+i-1,\, t+j-1}\, w_{ij}",
     sources=("E42", "M176", "M178", "M185"),
     measure=measure,
     reference="Goodfellow et al. (2016), Deep Learning, eq. 9.6.",
     full={"size": 20, "kernel": 5},
-    errata=(Erratum("E42", "A", "Σ x_{s+i,t+j} w_ij, i, j ≥ 1", "Σ x_{s+i-1,t+j-1} w_ij"),),
+    errata=(Erratum("E42", "Σ x_{s+i,t+j} w_ij, i, j ≥ 1", "Σ x_{s+i-1,t+j-1} w_ij"),),
 )

@@ -88,13 +88,17 @@ claim = Claim(
     title="Convolution is multiplication of Fourier transforms",
     statement=(
         "The Fourier transform of a convolution is the product of the transforms: exactly around a "
-        "ring, and on a line after padding with zeros; the fast transform needs of the order of "
-        "n log n multiplications in place of n². Document B leaves the proof open."
+        "ring, and on a line after padding with zeros. The fast transform needs of the order of n "
+        "log n multiplications in place of n²."
     ),
     formula=r"\mathcal{F}(f * h) = \mathcal{F} f \cdot \mathcal{F} h",
     sources=("M183",),
     measure=measure,
-    reference="Cooley and Tukey (1965). https://doi.org/10.1090/S0025-5718-1965-0178586-1",
+    reference=(
+        "Oppenheim and Schafer (2010), Discrete-Time Signal Processing, chapter 8; Cooley and "
+        "Tukey (1965), An algorithm for the machine calculation of complex Fourier series. "
+        "https://doi.org/10.1090/S0025-5718-1965-0178586-1"
+    ),
     full={"sizes": (8, 32, 128, 512, 2048)},
     draw=draw,
 )

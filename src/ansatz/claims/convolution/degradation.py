@@ -1,4 +1,4 @@
-"""A plain network that is made deeper learns its own training images worse; a residual one not."""
+"""A deeper plain network fits its own training images worse; a residual one does not."""
 
 from typing import TYPE_CHECKING
 
@@ -95,11 +95,11 @@ claim = Claim(
     id="degradation",
     title="Plain networks degrade with depth",
     statement=(
-        "After the same steps a deep plain network has a higher loss on its own training images "
-        "than a shallow one, though it could copy it layer by layer and pass the result on: it is "
-        "harder to train, not too rich. With shortcuts around every two layers, which cost no "
-        "weight, 26 layers are not worse than 8; at too large a rate, or with many more layers in "
-        "as few steps, they may be."
+        "After the same number of steps a deep plain network has a higher loss on its own training "
+        "images than a shallow one, though it could copy the shallow one and pass the result on: "
+        "it is harder to train, not too flexible. With shortcuts around every two layers, which "
+        "cost no weight, 26 layers are not worse than 8; at too large a rate, or with many more "
+        "layers in as few steps, they may be."
     ),
     formula=(
         r"h_{l+1} = \mathrm{ReLU}(F_l(h_l)): \; \ell_{\text{deep}} > \ell_{\text{shallow}}, \qquad "

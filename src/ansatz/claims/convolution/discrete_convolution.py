@@ -72,8 +72,8 @@ claim = Claim(
     id="discrete-convolution",
     title="The convolution of two sequences",
     statement=(
-        "(f * g)(i) is the sum over a of f(a) g(i-a); it commutes, and the cross-correlation is "
-        "the convolution with the flipped kernel. Document C prints f(i) in place of f(a), which "
+        "(f * g)(i) is the sum over a of f(a) g(i-a). It commutes, and the cross-correlation is "
+        "the convolution with the flipped kernel. A common slip has f(i) in place of f(a), which "
         "only scales f."
     ),
     formula=r"(f * g)(i) = \sum_a f(a)\, g(i - a) = (g * f)(i), \qquad h \star f = \bar h * f",
@@ -81,5 +81,5 @@ claim = Claim(
     measure=measure,
     reference="Oppenheim and Schafer (2010), Discrete-Time Signal Processing, section 2.3.",
     full={"first": 100, "second": 30},
-    errata=(Erratum("E43", "C", "Σ f(i) g(i-a)", "Σ f(a) g(i-a)"),),
+    errata=(Erratum("E43", "Σ f(i) g(i-a)", "Σ f(a) g(i-a)"),),
 )

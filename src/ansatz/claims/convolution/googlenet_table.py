@@ -95,9 +95,9 @@ claim = Claim(
     title="GoogLeNet has nine inception modules",
     statement=(
         "GoogLeNet has nine inception modules and a pool before 5a; with them it has torchvision's "
-        "6,624,904 weights and ends in 7 x 7 maps. Document C's table lacks 4c, 5a and that pool, "
-        "and misplaces the auxiliary heads, which follow 4a and 4d. Module 3a needs 163,696 "
-        "weights, and 387,296 without its 1x1 reductions."
+        "6,624,904 weights and ends in 7 x 7 maps. Summaries of its table often lack 4c, 5a and "
+        "that pool, or misplace the auxiliary heads, which follow 4a and 4d. Module 3a needs "
+        "163,696 weights, and 387,296 without its 1x1 reductions."
     ),
     formula=(
         r"\#_{3a} = 163{,}696 \ll 387{,}296, \qquad \# = 6{,}624{,}904, \qquad "
@@ -105,11 +105,13 @@ claim = Claim(
     ),
     sources=("E61", "M210", "M211", "M212"),
     measure=measure,
-    reference="Szegedy et al. (2015), table 1. https://arxiv.org/abs/1409.4842",
+    reference=(
+        "Szegedy et al. (2015), Going deeper with convolutions, table 1. "
+        "https://arxiv.org/abs/1409.4842"
+    ),
     errata=(
         Erratum(
             "E61",
-            "C",
             "7 modules: 3a 3b 4a 4b 4d 4e 5b",
             "9 modules: 3a 3b 4a 4b 4c 4d 4e 5a 5b, with a pool before 3a, 4a, 5a",
         ),

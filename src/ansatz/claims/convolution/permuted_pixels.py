@@ -1,4 +1,4 @@
-"""A fixed shuffle of the pixels is nothing to a dense network, and blinds a convolution."""
+"""A fixed shuffle of the pixels does not harm a dense network, but harms a convolution."""
 
 from typing import TYPE_CHECKING
 
@@ -22,24 +22,24 @@ def measure(
     *,
     data: str = "digits",
     rows: int = 500,
-    fresh: int = 1_297,
+    held_out: int = 1_297,
     steps: int = 60,
     pairs: int = 6,
 ) -> Finding:
     """Two networks learn handwritten digits with their pixels in order and shuffled."""
-    found = images(data, rows, fresh, generator)
+    found = images(data, rows, held_out, generator)
     order = torch.randperm(found.x[0].numel(), generator=generator)
     mixed = shuffled(found, order)
-    right = {}  # rightly classified: (pairs, 2, fresh), in order and shuffled
+    right = {}  # correctly classified: (pairs, 2, held_out), in order and shuffled
     for name, make, count in (("dense", dense, pairs), ("convolutional", convolutional, 1)):
         made = [make(found.x, generator) for _ in range(2 * count)]
         sets = zip(made, (found, mixed) * count, strict=True)
         marks = [correct(network, each, steps, generator) for network, each in sets]
         right[name] = torch.stack(marks).double().unflatten(0, (count, 2))
     losses = (right["dense"][:, 0] - right["dense"][:, 1]).mean(1)  # of each pair of networks
-    spread = float(losses.std()) / pairs**0.5
+    standard_error = float(losses.std()) / pairs**0.5
     change = right["convolutional"][0, 0] - right["convolutional"][0, 1]  # of the same images
-    error = float(change.std()) / fresh**0.5
+    error = float(change.std()) / held_out**0.5
     lost = {"dense": float(losses.mean()), "convolutional": float(change.mean())}
     exact, size = same_start(found, order, steps, generator)
     layer = nn.Linear(224 * 224 * 3, 224 * 224 * 3, bias=False, device="meta")
@@ -48,7 +48,7 @@ def measure(
             "accuracy that a dense network loses by the shuffle",
             lost["dense"],
             0.0,
-            float(stats.t.ppf(0.9995, pairs - 1)) * spread,
+            float(stats.t.ppf(0.9995, pairs - 1)) * standard_error,
             f"Student's t, 99.9 %, over {pairs} pairs of networks from weights of their own",
             wrong=Wrong("as much as the convolutional one", measured=lost["convolutional"]),
         ),
@@ -83,7 +83,7 @@ def measure(
         [name, *values] for name, values in share.items()
     ])  # fmt: skip
     example = found.new[0, 0].numpy(), mixed.new[0, 0].numpy()
-    bars = {name: [(p * (1 - p) / fresh) ** 0.5 for p in pair] for name, pair in share.items()}
+    bars = {name: [(p * (1 - p) / held_out) ** 0.5 for p in pair] for name, pair in share.items()}
     return Finding(checks, table, {"share": share, "bars": bars, "example": example})
 
 
@@ -113,7 +113,7 @@ def convolutional(x: Tensor, generator: torch.Generator) -> nn.Module:
 
 
 def correct(network: nn.Module, found: Images, steps: int, generator: torch.Generator) -> Tensor:
-    """Which of the new images it classifies rightly once it is trained."""
+    """Which of the test images it classifies correctly once it is trained."""
     descend(network, found.x, found.y, generator, steps=steps, rate=0.1)
     return answers(network, found.new).argmax(1) == found.truth
 
@@ -160,7 +160,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
         axes.errorbar([shift, 1 + shift], finding.data["share"][name], error, fmt="o-",
                       color=colour, lw=1, ms=6, label=f"{name}, ± 2 standard errors")  # fmt: skip
     axes.set_xticks([0, 1], ["in order", "shuffled"])
-    axes.set(ylabel="accuracy on new images", xlim=(-0.3, 1.3))
+    axes.set(ylabel="accuracy on test images", xlim=(-0.3, 1.3))
     axes.legend(loc="lower left")
     axes.set_ylim(bottom=axes.get_ylim()[0] - 0.06)
     paper.suptitle(
@@ -173,16 +173,16 @@ claim = Claim(
     title="A fixed shuffle of the pixels",
     statement=(
         "A dense network learns handwritten digits as well if all pixels are shuffled in the same "
-        "way; from weights shuffled alike it even gives the same outputs. A convolutional one "
-        "that sees 5x5 pixels and averages over all places loses accuracy, since neighbours tell "
-        "it nothing any more; one that sees all of a small image may lose little. Not knowing "
-        "neighbours is dear: a dense layer from a 224 x 224 x 3 image to itself has 150,528² "
+        "way; from weights shuffled alike it even gives the same outputs. A convolutional network "
+        "that sees 5x5 pixels and averages over all places loses accuracy, since neighbours carry "
+        "no information any more; one that sees all of a small image may lose little. Ignoring "
+        "neighbours is expensive: a dense layer from a 224 x 224 x 3 image to itself has 150,528² "
         "weights."
     ),
     formula=r"f_{WP^\top}(Px) = f_W(x), \qquad (224 \cdot 224 \cdot 3)^2 = 22{,}658{,}678{,}784",
     sources=("M204", "M205"),
     measure=measure,
     reference="Goodfellow et al. (2016), Deep Learning, section 9.2.",
-    full={"data": "mnist", "rows": 10_000, "fresh": 10_000, "steps": 400},
+    full={"data": "mnist", "rows": 10_000, "held_out": 10_000, "steps": 400},
     draw=draw,
 )

@@ -22,7 +22,7 @@ def measure(
     dense.load_state_dict({name: value.flatten(1) if value.ndim > 1 else value
                            for name, value in point.state_dict().items()})  # fmt: skip
     kernels = wide.get_parameter("weight").detach().flatten(0, 1).unsqueeze(1)  # (C' C, 1, k, k)
-    # Channel by channel through each of its kernels, then the sum over those that come in.
+    # Channel by channel through each of its kernels, then the sum over the input channels.
     pairs = nn.functional.conv2d(x.repeat(1, after, 1, 1), kernels, padding=1, groups=len(kernels))
     pairs = pairs.unflatten(1, (after, before))
     spec = InputSpec.grid(before, size, size)
@@ -59,9 +59,7 @@ def measure(
             k * k * before * after + after,
             0,
             "whole numbers",
-            wrong=Wrong(
-                "one bias per channel that comes in", predicted=k * k * before * after + before
-            ),
+            wrong=Wrong("one bias per input channel", predicted=k * k * before * after + before),
         ),
         Check(
             "multiply-adds of a 3x3 layer behind a 1x1 reduction",
@@ -80,11 +78,12 @@ def measure(
 
 claim = Claim(
     id="pointwise-convolution",
-    title="Channels, and kernels of a single cell",
+    title="Channels, and kernels of a single pixel",
     statement=(
-        "A convolution layer has a kernel for every pair of channels and adds up over those that "
-        "come in: k² C C' + C' weights (torch keeps them as C', C, k, k). With k = 1 it is one "
-        "dense layer for every pixel, which may reduce the channels before a dear larger kernel."
+        "A convolution layer has a kernel for every pair of channels and sums over the input "
+        "channels: k² C C' + C' weights (torch stores them as C', C, k, k). With k = 1 it is one "
+        "dense layer for every pixel, which may reduce the channels before an expensive larger "
+        "kernel."
     ),
     formula=(
         r"y_t = \sum_{s=1}^{C} w^{s,t} \star x_s + b_t, \qquad "

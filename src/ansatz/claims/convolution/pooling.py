@@ -1,4 +1,4 @@
-"""Pooling: the largest, the mean, the norm between them, and a draw by lot."""
+"""Pooling: the largest, the mean, the norm between them, and a random draw."""
 
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ POOLED = ((3.0, 3, 3), (3, 3, 3), (3, 2, 3))
 
 
 def measure(generator: torch.Generator, *, draws: int = 4_000, largest: int = 40) -> Finding:
-    """The printed example, gradients by differences, norms, draws, and bins of every size."""
+    """An example by hand, gradients by differences, norms, draws, and bins of every size."""
     x = torch.tensor(EXAMPLE, dtype=torch.float64)[None, None]
     a = torch.rand(1, 1, 8, 8, generator=generator, dtype=torch.float64)
     slope, nudged = gradients(a)
@@ -33,12 +33,12 @@ def measure(generator: torch.Generator, *, draws: int = 4_000, largest: int = 40
     above = {p: float((norm / top).max()) for p, norm in norms.items()}
     pool = StochasticPool2d(2, generator=generator)
     drawn = pool(a.expand(draws, 1, 8, 8))  # (draws, 1, 4, 4)
-    spread = drawn.std(0) / draws**0.5
-    quantile = float(stats.norm.ppf(1 - 0.0005 / spread.numel()))
+    error = drawn.std(0) / draws**0.5
+    quantile = float(stats.norm.ppf(1 - 0.0005 / error.numel()))
     missed = [sum(uncovered(n, bins) for n in range(bins, largest)) for bins in (2, 4)]
     checks = [
         Check(
-            "largest difference from document C's example",
+            "largest difference from an example by hand",
             float((nn.MaxPool2d(3, 1)(x) - torch.tensor(POOLED)).abs().max()),
             0.0,
             0.0,
@@ -49,43 +49,43 @@ def measure(generator: torch.Generator, *, draws: int = 4_000, largest: int = 40
             ),
         ),
         Check(
-            "largest difference of the gradient from 1 at the largest cell, 0 elsewhere",
+            "largest difference of the gradient from 1 at the largest pixel, 0 elsewhere",
             float((slope - nudged).abs().max()),
             0.0,
             1e-6,
             "differences of 1e-7 that change no maximum; rounding 1e-16 / 1e-7",
-            wrong=Wrong("shared by all cells, as of the mean", measured=1 - 1 / cells),
+            wrong=Wrong("shared by all pixels, as of the mean", measured=1 - 1 / cells),
         ),
         Check(
             "largest ratio of the norm with p = 64 to the maximum",
             above[64],
             cells ** (1 / 64),
             4 * EPS,
-            "of 4 cells at most 4^(1/p), which is reached if all are equal; rounding",
+            "of 4 pixels at most 4^(1/p), which is reached if all are equal; rounding",
             "<=",
             wrong=Wrong("at p = 1, where it is the sum", measured=above[1]),
         ),
         Check(
             "largest difference of the draws' mean from its expectation, in standard errors",
-            float(((drawn.mean(0) - pool.eval()(a[:1])[0]) / spread).abs().max()),
+            float(((drawn.mean(0) - pool.eval()(a[:1])[0]) / error).abs().max()),
             0.0,
             quantile,
             "99.9 % for the largest of 16 windows",
             wrong=Wrong(
-                "every cell as likely",
-                measured=float(((drawn.mean(0) - nn.AvgPool2d(2)(a)[0]) / spread).abs().max()),
+                "every pixel as likely",
+                measured=float(((drawn.mean(0) - nn.AvgPool2d(2)(a)[0]) / error).abs().max()),
             ),
         ),
         Check(
-            f"numbers from 1, 4 and 16 bins, images of 1 to {largest} cells, 3 channels",
+            f"numbers from 1, 4 and 16 bins, images of 1 to {largest} pixels, 3 channels",
             lengths(largest, generator),
             3 * (1 + 4 + 16),
             0,
             "whole numbers, the same for every size",
-            wrong=Wrong("as many as cells", predicted=3 * largest**2),
+            wrong=Wrong("as many as pixels", predicted=3 * largest**2),
         ),
         Check(
-            "cells in no bin",
+            "pixels in no bin",
             sum(left_out(n, b) for b in (2, 4) for n in range(b, largest)),
             0,
             0,
@@ -101,7 +101,7 @@ def measure(generator: torch.Generator, *, draws: int = 4_000, largest: int = 40
 
 
 def gradients(a: Tensor) -> tuple[Tensor, Tensor]:
-    """Of the sum of all maxima: by autograd, and by differences cell by cell."""
+    """Of the sum of all maxima: by autograd, and by differences pixel by pixel."""
     leaf, pool, h = a.clone().requires_grad_(), nn.MaxPool2d(2), 1e-7
     (slope,) = torch.autograd.grad(pool(leaf).sum(), leaf)
     steps = h * torch.eye(a.numel(), dtype=a.dtype).reshape(-1, *a.shape[1:])
@@ -120,7 +120,7 @@ def lengths(largest: int, generator: torch.Generator) -> float:
 
 
 def left_out(cells: int, bins: int) -> int:
-    """Cells without influence on the bins of our pyramid, along one axis."""
+    """Pixels without influence on the bins of our pyramid, along one axis."""
     x = torch.zeros(1, 1, cells, requires_grad=True)
     pooled = SpatialPyramidPool((bins,), reduce="mean")(x)
     (slope,) = torch.autograd.grad(pooled.sum(), x)
@@ -128,7 +128,7 @@ def left_out(cells: int, bins: int) -> int:
 
 
 def uncovered(cells: int, bins: int) -> int:
-    """Cells in none of the windows of ceil(n/b) cells at steps of floor(n/b)."""
+    """Pixels in none of the windows of ceil(n/b) pixels at steps of floor(n/b)."""
     window, step = -(-cells // bins), cells // bins
     seen = {i * step + j for i in range(bins) for j in range(window)}
     return len(set(range(cells)) - seen)
@@ -157,10 +157,11 @@ claim = Claim(
     id="pooling",
     title="Ways to pool",
     statement=(
-        "Max pooling passes its gradient to the largest cell alone. Pooling by a p-norm is the sum "
-        "at p = 1 and tends to the maximum, from above. Stochastic pooling has the mean weighted "
-        "by the activations as its expectation. A pyramid of bins gives as many numbers for every "
-        "size of image; bins from floor(i n/b) to ceil((i+1) n/b) leave out no cell."
+        "Max pooling passes its gradient to the largest pixel alone. Pooling by a p-norm is the "
+        "sum at p = 1 and tends to the maximum, from above. Stochastic pooling has the mean "
+        "weighted by the activations as its expectation. A pyramid of bins gives the same number "
+        "of outputs for every size of image; bins from floor(i n/b) to ceil((i+1) n/b) leave out "
+        "no pixel."
     ),
     formula=(
         r"\max_i a_i \le \Bigl( \sum_{i=1}^n a_i^p \Bigr)^{1/p} \le n^{1/p} \max_i a_i, \qquad "

@@ -1,4 +1,4 @@
-"""What a unit of a deep convolutional network can see, and how much of it counts."""
+"""Receptive fields of deep convolutional networks, and the part of them that matters."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ TAPS = 3
 def measure(
     generator: torch.Generator, *, depths: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
 ) -> Finding:
-    """Stacks of layers with equal weights: cells seen, cells that move a unit, and their share."""
+    """Stacks of layers with equal weights: pixels seen, and the influence of each."""
     cells = 4 * max(depths) + 1
     rows, curves = [], {}
     for depth in depths:
@@ -27,9 +27,9 @@ def measure(
         field = receptive_field(network, torch.zeros(1, 1, cells, dtype=torch.float64))
         share = influence(network, cells)
         place = torch.arange(cells, dtype=torch.float64) - cells // 2
-        spread = float((share * place**2).sum().sqrt())
+        deviation = float((share * place**2).sum().sqrt())
         theory = (depth * (TAPS**2 - 1) / 12) ** 0.5
-        rows.append([depth, field.size[0], int((share > 0).sum()), spread, theory])
+        rows.append([depth, field.size[0], int((share > 0).sum()), deviation, theory])
         curves[depth] = share.numpy()
     table = np.array(rows)
     deepest = rows[-1]
@@ -49,7 +49,7 @@ def measure(
             ),
         ),
         Check(
-            "largest difference of it from the cells with a gradient",
+            "largest difference of it from the pixels with a gradient",
             float(np.abs(table[:, 1] - table[:, 2]).max()),
             0.0,
             0.0,
@@ -82,7 +82,13 @@ def measure(
             "rounding",
         ),
     ]
-    headings = ["layers", "receptive field", "cells with a gradient", "their spread", "sqrt(2L/3)"]
+    headings = [
+        "layers",
+        "receptive field",
+        "pixels with a gradient",
+        "their deviation",
+        "sqrt(2L/3)",
+    ]
     return Finding(checks, Table(headings, rows), {"curves": curves})
 
 
@@ -92,14 +98,14 @@ def stack(depth: int) -> nn.Sequential:
 
 
 def influence(network: nn.Module, cells: int) -> Tensor:
-    """The gradient of the middle unit in each cell."""
+    """The gradient of the middle unit in each pixel."""
     x = torch.zeros(1, 1, cells, dtype=torch.float64, requires_grad=True)
     (found,) = torch.autograd.grad(network(x)[0, 0, cells // 2], x)
     return found[0, 0]
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """The influence of each cell, over the field that is seen."""
+    """The influence of each pixel, over the field that is seen."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, curves = paper.subplots(), finding.data["curves"]
@@ -110,20 +116,20 @@ def draw(paper: "Figure", finding: Finding) -> None:
         seen = share > 0
         axes.plot(place[seen], share[seen], color=color, label=f"{depth} layers: sees {seen.sum()}")
         axes.plot([-depth, depth], [0, 0], "|", color=color, ms=9)
-    axes.set(xlabel="cell, from the middle of the unit's field", ylabel="gradient")
+    axes.set(xlabel="pixel, from the middle of the unit's field", ylabel="gradient")
     axes.set_xlim(-deepest - 2, deepest + 2)
-    axes.set_title("what is seen grows with the depth, what counts with its root")
+    axes.set_title("the field grows with the depth, its effective part with the root")
     axes.legend()
 
 
 claim = Claim(
     id="receptive-field",
-    title="What a unit sees, and what of it counts",
+    title="Receptive field and effective receptive field",
     statement=(
-        "L layers with kernels of k cells see 1 + L (k-1) cells; with equal weights their "
-        "influence has the standard deviation √(L (k²-1)/12), so that the part that counts grows "
-        "with the root of the depth only. A convolution is equivariant to shifts; documents A and "
-        "C call it invariant, which a mean over all places makes it."
+        "L layers with kernels of k pixels see 1 + L (k-1) pixels. With equal weights the "
+        "influence of the pixels has the standard deviation √(L (k²-1)/12), so the effective "
+        "receptive field grows only with the root of the depth. A convolution is equivariant to "
+        "shifts; it is often called invariant, which only a mean over all places is."
     ),
     formula=(
         r"r_L = 1 + L (k - 1), \qquad \operatorname{Var} = L \, \frac{k^2 - 1}{12}, \qquad "
@@ -131,7 +137,10 @@ claim = Claim(
     ),
     sources=("M195", "M203"),
     measure=measure,
-    reference="Luo et al. (2016), section 2, on the effective field. https://arxiv.org/abs/1701.04128",
+    reference=(
+        "Luo et al. (2016), Understanding the effective receptive field in deep convolutional "
+        "neural networks, section 2. https://arxiv.org/abs/1701.04128"
+    ),
     full={"depths": (1, 2, 4, 8, 16, 32, 64)},
     draw=draw,
 )

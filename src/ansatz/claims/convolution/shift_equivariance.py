@@ -40,7 +40,7 @@ def measure(generator: torch.Generator, *, size: int = 12) -> Finding:
             0.0,
             rounding,
             because,
-            wrong=Wrong("shifted the other way, as in document B's proof", measured=backwards),
+            wrong=Wrong("shifted the other way: f(t+δ) for f(t-δ)", measured=backwards),
         ),
         Check(
             "largest difference of an equivariant map from the convolution with its response",
@@ -92,15 +92,18 @@ claim = Claim(
     title="Linear and shift-equivariant means convolution",
     statement=(
         "A convolution commutes with shifts, and every linear map that does is the convolution "
-        "with its response to an impulse: such maps have n free numbers, not n². Document B leaves "
-        "the proof open, and mixes f(t-δ) with f(t+δ) in that of the first part."
+        "with its response to an impulse: such maps have n free numbers, not n². A common slip in "
+        "the proof of the first part mixes f(t-δ) with f(t+δ)."
     ),
     formula=(
         r"T f_\delta = (T f)_\delta \;\; \forall \delta \iff T f = f * h, \qquad h = T \delta_0"
     ),
     sources=("M181", "M182"),
     measure=measure,
-    reference="Bronstein et al. (2021), section 3.1. https://arxiv.org/abs/2104.13478",
+    reference=(
+        "Bronstein et al. (2021), Geometric deep learning, section 3.1. "
+        "https://arxiv.org/abs/2104.13478"
+    ),
     full={"size": 30},
     draw=draw,
 )

@@ -23,7 +23,7 @@ def measure(
     *,
     data: str = "digits",
     rows: int = 500,
-    fresh: int = 1_297,
+    held_out: int = 1_297,
     steps: int = 50,
     pairs: int = 1,
 ) -> Finding:
@@ -32,7 +32,7 @@ def measure(
     for layers in (1, 2, 3):
         small, large = stages((3,) * layers, generator), stages((2 * layers + 1,), generator)
         counted.append([layers, seen(small), seen(large), *map(share, (small, large))])
-    found = images(data, rows, fresh, generator)
+    found = images(data, rows, held_out, generator)
     right = {
         kernels: sum(correct(kernels, found, steps, generator) for _ in range(pairs)) / pairs
         for kernels in ((3, 3), (5,))
@@ -50,7 +50,7 @@ def measure(
             wrong=Wrong("of one 5x5 layer", measured=counted[1][4]),
         ),
         Check(
-            "cells that they see along an axis",
+            "pixels that they see along an axis",
             counted[1][1],
             counted[1][2],
             0,
@@ -66,10 +66,10 @@ def measure(
             wrong=Wrong("all 5x5 kernels", predicted=25),
         ),
         Check(
-            "accuracy on new digits of two 3x3 layers minus that of one 5x5",
+            "accuracy on test digits of two 3x3 layers minus that of one 5x5",
             float(change.mean()),
             0.0,
-            4 * float(change.std()) / fresh**0.5,
+            4 * float(change.std()) / held_out**0.5,
             "4 standard errors of the difference on the same images",
             ">=",
         ),
@@ -77,7 +77,7 @@ def measure(
     ]
     head = ["layers of 3x3", "they see", "one kernel sees", "weights / C²", "weights / C² of one"]
     accuracy = {key: float(torch.as_tensor(value).mean()) for key, value in right.items()}
-    bars = {key: (p * (1 - p) / fresh) ** 0.5 for key, p in accuracy.items()}
+    bars = {key: (p * (1 - p) / held_out) ** 0.5 for key, p in accuracy.items()}
     return Finding(
         checks, Table(head, counted), {"counted": counted, "accuracy": accuracy, "bars": bars}
     )
@@ -95,7 +95,7 @@ def stages(kernels: tuple[int, ...], generator: torch.Generator) -> nn.Sequentia
 
 
 def seen(network: nn.Module) -> int:
-    """Cells along an axis that one unit sees."""
+    """Pixels along an axis that one unit sees."""
     return receptive_field(network, InputSpec.grid(CHANNELS, 16, 16)).size[0]
 
 
@@ -122,7 +122,7 @@ def dimensions(channels: int, generator: torch.Generator) -> int:
 def correct(
     kernels: tuple[int, ...], found: Images, steps: int, generator: torch.Generator
 ) -> Tensor:
-    """Which new images a network with these kernels in its middle classifies rightly."""
+    """Which test images a network with these kernels in its middle classifies correctly."""
     channels, height, width = found.x.shape[1:]
     network = nn.Sequential(
         convolution(2, channels, CHANNELS, 3, padding=1, generator=generator),
@@ -137,21 +137,21 @@ def correct(
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """Weights over cells seen; accuracies."""
+    """Weights over pixels seen; accuracies."""
     from ansatz.figures.style import LINEAR, MODEL
 
     left, right = paper.subplots(1, 2, width_ratios=[1.6, 1])
     _, small, large, few, many = zip(*finding.data["counted"], strict=True)
     left.plot(large, many, "o-", color=LINEAR, label="one kernel: r² C²")
     left.plot(small, few, "o-", color=MODEL, label="3x3 kernels: 9 (r - 1) / 2 C²")
-    left.set(xlabel="cells seen along an axis, r", ylabel="weights / C²", ylim=(0, None))
+    left.set(xlabel="pixels seen along an axis, r", ylabel="weights / C²", ylim=(0, None))
     left.set_xticks(large)
     left.legend(loc="upper left")
     accuracy, bars = finding.data["accuracy"], finding.data["bars"]
     for place, (key, color) in enumerate((((3, 3), MODEL), ((5,), LINEAR))):
         right.errorbar(place, accuracy[key], 2 * bars[key], fmt="o", color=color, ms=6)
     right.set_xticks([0, 1], ["two 3x3", "one 5x5"])
-    right.set(xlim=(-0.5, 1.5), ylabel="accuracy on new digits, ± 2 s.e.")
+    right.set(xlim=(-0.5, 1.5), ylabel="accuracy on test digits, ± 2 s.e.")
     low = min(accuracy.values()) - 0.05
     right.set_ylim(low, 1.0)
     paper.suptitle("two 3x3 kernels see what one 5x5 sees, with fewer weights", fontsize=9.5)
@@ -161,7 +161,7 @@ claim = Claim(
     id="stacked-kernels",
     title="Two 3x3 kernels for one of 5x5",
     statement=(
-        "Two layers of 3x3 kernels see 5x5 cells with 18 C² weights, where one layer of 5x5 has "
+        "Two layers of 3x3 kernels see 5x5 pixels with 18 C² weights, where one layer of 5x5 has "
         "25 C², and three see 7x7 with 27 C² instead of 49 C². With a ReLU between them they "
         "learn handwritten digits no worse. Without one they would be 5x5 kernels of a family "
         "with 17 C² dimensions: neither all of them nor more."
@@ -173,6 +173,6 @@ claim = Claim(
     sources=("M209",),
     measure=measure,
     reference="Simonyan & Zisserman (2015), section 2.3. https://arxiv.org/abs/1409.1556",
-    full={"data": "mnist", "rows": 10_000, "fresh": 10_000, "steps": 300, "pairs": 3},
+    full={"data": "mnist", "rows": 10_000, "held_out": 10_000, "steps": 300, "pairs": 3},
     draw=draw,
 )

@@ -68,8 +68,8 @@ claim = Claim(
     title="A convolution is a product with a band matrix",
     statement=(
         "A convolution is linear, with a matrix whose diagonals are constant: n + k - 1 rows in "
-        "the full form of documents B and D, and the n - k + 1 middle rows in the valid form of "
-        "document A. It holds k different numbers."
+        "the full form, and the n - k + 1 middle rows in the valid form. The matrix holds k "
+        "different numbers."
     ),
     formula=(
         r"f * w = T_w f, \qquad (T_w)_{ij} = w_{i - j}, \quad "

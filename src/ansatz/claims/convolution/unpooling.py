@@ -89,10 +89,11 @@ claim = Claim(
     id="unpooling",
     title="Ways to unpool",
     statement=(
-        "Putting each number back where the maximum was is undone by pooling, and does not restore "
-        "what was pooled. The bed of nails, nearest neighbours and bilinear interpolation are "
-        "transposed convolutions with stride 2 and fixed kernels, so that a learnable one may "
-        "become any of them; interpolation keeps constant maps, the bed of nails does not."
+        "Max-unpooling puts each number back where the maximum was; pooling undoes it, but it does "
+        "not restore the maps before pooling. The bed of nails, nearest neighbours and bilinear "
+        "interpolation are transposed convolutions with stride 2 and fixed kernels, so that a "
+        "learnable one may become any of them; interpolation keeps constant maps, the bed of nails "
+        "does not."
     ),
     formula=(
         r"\mathrm{pool}(\mathrm{unpool}(y, i)) = y, \qquad "

@@ -35,12 +35,12 @@ def schedule(steps: int, first: float = 0.05, last: float = 0.3) -> Schedule:
     return Schedule(beta, 1 - beta, np.cumprod(1 - beta))
 
 
-def posterior_mean(distribution: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
+def posterior_mean(noising: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
     """The mean of q(x_{t-1} | x_t, x_0) for each t, with one x_t each."""
     return (
-        np.sqrt(distribution.before) * distribution.beta * x0
-        + np.sqrt(distribution.alpha) * (1 - distribution.before) * x
-    ) / (1 - distribution.total)
+        np.sqrt(noising.before) * noising.beta * x0
+        + np.sqrt(noising.alpha) * (1 - noising.before) * x
+    ) / (1 - noising.total)
 
 
 class Backward(NamedTuple):

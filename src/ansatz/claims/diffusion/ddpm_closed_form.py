@@ -17,23 +17,22 @@ def measure(
     generator: torch.Generator, *, steps: int = 20, runs: int = 4_000, start: float = 3.0
 ) -> Finding:
     """Simulates the chain and compares mean, variance and energy at each step."""
-    distribution = schedule(steps)
+    noising = schedule(steps)
     x = torch.full((runs,), start, dtype=torch.float64)
     mean, variance, energy = np.empty(steps), np.empty(steps), np.empty(steps)
     for t in range(steps):
         noise = torch.randn(runs, generator=generator, dtype=torch.float64)
         before = float((x**2).mean())
-        x = np.sqrt(distribution.alpha[t]) * x + np.sqrt(distribution.beta[t]) * noise
+        x = np.sqrt(noising.alpha[t]) * x + np.sqrt(noising.beta[t]) * noise
         mean[t], variance[t] = float(x.mean()), float(x.var())
-        spread = np.sqrt(
-            4 * distribution.alpha[t] * before * distribution.beta[t]
-            + 2 * distribution.beta[t] ** 2
+        deviation = np.sqrt(
+            4 * noising.alpha[t] * before * noising.beta[t] + 2 * noising.beta[t] ** 2
         )
-        gain = float((x**2).mean()) - distribution.alpha[t] * before - distribution.beta[t]
-        energy[t] = gain / (spread / np.sqrt(runs))
-    sd = np.sqrt(1 - distribution.total)
-    right = np.abs(mean - np.sqrt(distribution.total) * start) / (sd / np.sqrt(runs))
-    printed = np.abs(mean - np.sqrt(distribution.total)) / (sd / np.sqrt(runs))
+        gain = float((x**2).mean()) - noising.alpha[t] * before - noising.beta[t]
+        energy[t] = gain / (deviation / np.sqrt(runs))
+    sd = np.sqrt(1 - noising.total)
+    right = np.abs(mean - np.sqrt(noising.total) * start) / (sd / np.sqrt(runs))
+    printed = np.abs(mean - np.sqrt(noising.total)) / (sd / np.sqrt(runs))
     width = np.abs(variance / sd**2 - 1) / np.sqrt(2 / (runs - 1))
     limit = float(stats.norm.isf(1e-6 / (2 * steps)))
     because = "normal quantile at 1e-6, shared by all steps (Bonferroni)"
@@ -62,15 +61,15 @@ def measure(
         ),
     ]
     table = Table(["t", "mean", "√ᾱ x₀", "variance", "1-ᾱ"], [
-        [t + 1, mean[t], np.sqrt(distribution.total[t]) * start, variance[t], sd[t] ** 2]
+        [t + 1, mean[t], np.sqrt(noising.total[t]) * start, variance[t], sd[t] ** 2]
         for t in range(steps)
     ])  # fmt: skip
-    data = {"mean": mean, "sd": sd, "right": np.sqrt(distribution.total) * start, "runs": runs}
-    return Finding(checks, table, {**data, "printed": np.sqrt(distribution.total)})
+    data = {"mean": mean, "sd": sd, "right": np.sqrt(noising.total) * start, "runs": runs}
+    return Finding(checks, table, {**data, "printed": np.sqrt(noising.total)})
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """The mean over t with the spread of x_t."""
+    """The mean and the standard deviation of x_t over t."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data
@@ -92,7 +91,7 @@ claim = Claim(
     title="The distribution of a diffusion after t steps",
     statement=(
         "After t steps of x ← √(1-β) x + √β ε, x_t is normal with mean √ᾱ_t x_0 and variance "
-        "1-ᾱ_t, and each step turns the energy x² into (1-β) x² + β on average; document D leaves "
+        "1-ᾱ_t, and each step maps the energy x² to (1-β) x² + β on average. A common slip leaves "
         "x_0 out of the mean."
     ),
     formula=(
@@ -103,6 +102,6 @@ claim = Claim(
     measure=measure,
     reference="Ho et al. (2020), DDPM, eq. 4. https://arxiv.org/abs/2006.11239",
     full={"runs": 200_000},
-    errata=(Erratum("E11", "D", "N(√ᾱ_t, (1-ᾱ_t) I)", "N(√ᾱ_t x₀, (1-ᾱ_t) I)"),),
+    errata=(Erratum("E11", "N(√ᾱ_t, (1-ᾱ_t) I)", "N(√ᾱ_t x₀, (1-ᾱ_t) I)"),),
     draw=draw,
 )

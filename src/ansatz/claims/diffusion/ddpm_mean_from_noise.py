@@ -14,16 +14,20 @@ if TYPE_CHECKING:
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
     """The formula beside Bayes' rule for each t."""
-    distribution = schedule(steps)
+    noising = schedule(steps)
     noise = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
-    x = np.sqrt(distribution.total) * start + np.sqrt(1 - distribution.total) * noise
-    exact = np.array([
-        backward(np.sqrt(distribution.before[t]) * start, 1 - distribution.before[t], distribution.beta[t], x[t]).mean
-        for t in range(1, steps)
-    ])  # fmt: skip
-    centred = (x - distribution.beta / np.sqrt(1 - distribution.total) * noise)[1:]
-    right = centred / np.sqrt(distribution.alpha[1:])
-    printed = centred / np.sqrt(distribution.total[1:])
+    x = np.sqrt(noising.total) * start + np.sqrt(1 - noising.total) * noise
+    exact = np.array(
+        [
+            backward(
+                np.sqrt(noising.before[t]) * start, 1 - noising.before[t], noising.beta[t], x[t]
+            ).mean
+            for t in range(1, steps)
+        ]
+    )
+    centred = (x - noising.beta / np.sqrt(1 - noising.total) * noise)[1:]
+    right = centred / np.sqrt(noising.alpha[1:])
+    printed = centred / np.sqrt(noising.total[1:])
     check = Check(
         "largest error of the mean over t",
         float(np.abs(right - exact).max()),
@@ -52,9 +56,9 @@ claim = Claim(
     id="ddpm-mean-from-noise",
     title="The backward mean from the noise",
     statement=(
-        "With the noise ε that led from x_0 to x_t, the mean of the step before is "
-        "(x_t - β_t ε / √(1-ᾱ_t)) / √α_t, equal to the posterior mean; document D divides by "
-        "√ᾱ_t, which grows without bound over the steps."
+        "With the noise ε that led from x_0 to x_t, the mean of the step before is (x_t - β_t ε / "
+        "√(1-ᾱ_t)) / √α_t, equal to the posterior mean. A common slip divides by √ᾱ_t, which makes "
+        "the mean grow without bound over the steps."
     ),
     formula=(
         r"\tilde\mu_t = \frac{1}{\sqrt{\alpha_t}} \Bigl( x_t - \frac{\beta_t}"
@@ -64,6 +68,6 @@ claim = Claim(
     measure=measure,
     reference="Ho et al. (2020), DDPM, eq. 11. https://arxiv.org/abs/2006.11239",
     full={"steps": 40},
-    errata=(Erratum("E9", "D", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
+    errata=(Erratum("E9", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
     draw=draw,
 )

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
     """Mean and variance of x_{t-1} given x_t and x_0 for each t, by quadrature."""
-    distribution = schedule(steps)
+    noising = schedule(steps)
     noise = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
-    x = np.sqrt(distribution.total) * start + np.sqrt(1 - distribution.total) * noise
+    x = np.sqrt(noising.total) * start + np.sqrt(1 - noising.total) * noise
     exact = [
         backward(
-            np.sqrt(distribution.before[t]) * start,
-            1 - distribution.before[t],
-            distribution.beta[t],
+            np.sqrt(noising.before[t]) * start,
+            1 - noising.before[t],
+            noising.beta[t],
             x[t],
         )
         for t in range(1, steps)
@@ -29,8 +29,8 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
     mean = np.array([each.mean for each in exact])
     variance = np.array([each.variance for each in exact])
     right, wrong = (
-        posterior_mean(distribution, start, x)[1:],
-        printed_mean(distribution, start, x)[1:],
+        posterior_mean(noising, start, x)[1:],
+        printed_mean(noising, start, x)[1:],
     )
     rounding = 4_001 * 2.0**-52 * float(np.abs(mean).max() + 1)
     checks = [
@@ -48,11 +48,11 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
         ),
         Check(
             "largest error of the variance β̃ over t",
-            float(np.abs(distribution.posterior_variance[1:] - variance).max()),
+            float(np.abs(noising.posterior_variance[1:] - variance).max()),
             0.0,
             rounding,
             "rounding of sums over 4001 grid points",
-            wrong=Wrong("β itself", measured=float(np.abs(distribution.beta[1:] - variance).max())),
+            wrong=Wrong("β itself", measured=float(np.abs(noising.beta[1:] - variance).max())),
         ),
     ]
     t = np.arange(2, steps + 1)
@@ -62,13 +62,12 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
     return Finding(checks, table, {"t": t, "exact": mean, "right": right, "printed": wrong})
 
 
-def printed_mean(distribution: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
+def printed_mean(noising: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
     """As printed: the posterior's variance in the place of the step's."""
-    small = distribution.posterior_variance
+    small = noising.posterior_variance
     return (
-        np.sqrt(distribution.before) * small * x0
-        + np.sqrt(1 - small) * (1 - distribution.before) * x
-    ) / (1 - distribution.total)
+        np.sqrt(noising.before) * small * x0 + np.sqrt(1 - small) * (1 - noising.before) * x
+    ) / (1 - noising.total)
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
@@ -83,8 +82,8 @@ claim = Claim(
     title="The backward step of a diffusion given its start",
     statement=(
         "Given x_t and x_0 the step before is normal; its mean mixes x_0 and x_t with β_t and "
-        "√α_t, its variance is β̃_t, as Bayes' rule on a grid confirms. Document D prints β̃_t and "
-        "√(1-β̃_t) in the mean."
+        "√α_t, and its variance is β̃_t, as Bayes' rule on a grid confirms. A common slip has β̃_t "
+        "and √(1-β̃_t) in the mean."
     ),
     formula=(
         r"\tilde\mu_t = \frac{\sqrt{\bar\alpha_{t-1}}\, \beta_t}{1 - \bar\alpha_t} x_0 + "
@@ -98,7 +97,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E8",
-            "D",
             "(√ᾱ' β̃ x₀ + √(1-β̃)(1-ᾱ') x_t) / (1-ᾱ)",
             "(√ᾱ' β x₀ + √α (1-ᾱ') x_t) / (1-ᾱ), ᾱ' of the step before",
         ),

@@ -14,23 +14,19 @@ if TYPE_CHECKING:
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
     """Walks the chain step by step, gathers the noise of the whole way, and goes back."""
-    distribution = schedule(steps)
+    noising = schedule(steps)
     small = torch.randn(steps, generator=generator, dtype=torch.float64).numpy()
     x, carried = np.empty(steps), np.empty(steps)
     place, noise = start, 0.0  # x_t, and what of it is noise
     for t in range(steps):
-        place = np.sqrt(distribution.alpha[t]) * place + np.sqrt(distribution.beta[t]) * small[t]
-        noise = np.sqrt(distribution.alpha[t]) * noise + np.sqrt(distribution.beta[t]) * small[t]
-        x[t], carried[t] = place, noise / np.sqrt(1 - distribution.total[t])
+        place = np.sqrt(noising.alpha[t]) * place + np.sqrt(noising.beta[t]) * small[t]
+        noise = np.sqrt(noising.alpha[t]) * noise + np.sqrt(noising.beta[t]) * small[t]
+        x[t], carried[t] = place, noise / np.sqrt(1 - noising.total[t])
     right = (
-        x / np.sqrt(distribution.total)
-        - np.sqrt(1 - distribution.total) / np.sqrt(distribution.total) * carried
+        x / np.sqrt(noising.total) - np.sqrt(1 - noising.total) / np.sqrt(noising.total) * carried
     )
-    printed = (
-        x / np.sqrt(distribution.total)
-        - np.sqrt(1 - distribution.total) / distribution.total * carried
-    )
-    magnified = float((np.maximum(np.abs(x), 1) / np.sqrt(distribution.total)).max())
+    printed = x / np.sqrt(noising.total) - np.sqrt(1 - noising.total) / noising.total * carried
+    magnified = float((np.maximum(np.abs(x), 1) / np.sqrt(noising.total)).max())
     check = Check(
         "largest error of the recovered start over t",
         float(np.abs(right - start).max()),
@@ -66,8 +62,8 @@ claim = Claim(
     id="ddpm-start-from-noise",
     title="The start of a diffusion from x_t and its noise",
     statement=(
-        "Where a diffusion began is x_t/√ᾱ_t - √(1-ᾱ_t)/√ᾱ_t ε, whatever t; document D prints "
-        "ᾱ_t without the root in the second term."
+        "A diffusion began at x_t/√ᾱ_t - √(1-ᾱ_t)/√ᾱ_t ε, whatever t. A common slip has ᾱ_t "
+        "without the root in the second term."
     ),
     formula=(
         r"x_0 = \frac{x_t}{\sqrt{\bar\alpha_t}} - \frac{\sqrt{1 - \bar\alpha_t}}"
@@ -77,6 +73,6 @@ claim = Claim(
     measure=measure,
     reference="Ho et al. (2020), DDPM, section 3.2. https://arxiv.org/abs/2006.11239",
     full={"steps": 40},
-    errata=(Erratum("E10", "D", "x_t/√ᾱ - (√(1-ᾱ)/ᾱ) ε", "x_t/√ᾱ - (√(1-ᾱ)/√ᾱ) ε"),),
+    errata=(Erratum("E10", "x_t/√ᾱ - (√(1-ᾱ)/ᾱ) ε", "x_t/√ᾱ - (√(1-ᾱ)/√ᾱ) ε"),),
     draw=draw,
 )

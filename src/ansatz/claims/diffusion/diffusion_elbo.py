@@ -20,16 +20,16 @@ class Model(NamedTuple):
 
 def measure(generator: torch.Generator, *, steps: int = 6, start: float = 1.2) -> Finding:
     """The whole bound from the joint normal distribution, the sum of KL terms, and log p(x_0)."""
-    distribution = schedule(steps)
+    noising = schedule(steps)
     draws = torch.rand(3, steps, generator=generator, dtype=torch.float64).numpy()
-    model = Model(0.7 + 0.4 * draws[0], draws[1] - 0.5, distribution.beta * (0.8 + 0.4 * draws[2]))
-    mean, covariance = joint(distribution, start)
+    model = Model(0.7 + 0.4 * draws[0], draws[1] - 0.5, noising.beta * (0.8 + 0.4 * draws[2]))
+    mean, covariance = joint(noising, start)
     whole = direct(model, mean, covariance, start)
-    parts = terms(distribution, model, mean, covariance, start)
-    printed = terms(distribution, model, mean, covariance, start, printed=True)
+    parts = terms(noising, model, mean, covariance, start)
+    printed = terms(noising, model, mean, covariance, start, printed=True)
     evidence = log_evidence(model, start)
     rounding = 64 * steps * 2.0**-52 * float(np.linalg.cond(covariance)) * (1 + abs(whole))
-    weights = noise_weight_error(distribution, generator)
+    weights = noise_weight_error(noising, generator)
     checks = [
         Check(
             "sum of the terms minus the bound",
@@ -56,22 +56,22 @@ def measure(generator: torch.Generator, *, steps: int = 6, start: float = 1.2) -
             "largest error of the weight β²/(2σ²α(1-ᾱ)) of ‖ε-ε̂‖²",
             weights,
             0.0,
-            256 * 2.0**-52 / float(distribution.beta.min()),
+            256 * 2.0**-52 / float(noising.beta.min()),
             "rounding, magnified by 1/β in the difference of two means",
             wrong=Wrong(
-                "without the half", measured=noise_weight_error(distribution, generator, factor=1.0)
+                "without the half", measured=noise_weight_error(noising, generator, factor=1.0)
             ),
         ),
         Check(
             "largest β̃ - β: the range of σ² is [β̃, β]",
-            float((distribution.posterior_variance - distribution.beta).max()),
+            float((noising.posterior_variance - noising.beta).max()),
             0.0,
             2.0**-52,
             "rounding",
             "<=",
             Wrong(
                 "the range [β, β̃]",
-                measured=float((distribution.beta - distribution.posterior_variance).max()),
+                measured=float((noising.beta - noising.posterior_variance).max()),
                 erratum="E12",
             ),
         ),
@@ -82,34 +82,34 @@ def measure(generator: torch.Generator, *, steps: int = 6, start: float = 1.2) -
     return Finding(checks, table)
 
 
-def joint(distribution: Schedule, start: float) -> tuple[np.ndarray, np.ndarray]:
+def joint(noising: Schedule, start: float) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of x_1..x_T given x_0, from x = A x_before + noise, solved at once."""
-    steps = len(distribution.beta)
-    chain = np.eye(steps) - np.diag(np.sqrt(distribution.alpha[1:]), -1)
+    steps = len(noising.beta)
+    chain = np.eye(steps) - np.diag(np.sqrt(noising.alpha[1:]), -1)
     force = np.zeros(steps)
-    force[0] = np.sqrt(distribution.alpha[0]) * start
+    force[0] = np.sqrt(noising.alpha[0]) * start
     inverse = np.linalg.inv(chain)
-    return inverse @ force, inverse @ np.diag(distribution.beta) @ inverse.T
+    return inverse @ force, inverse @ np.diag(noising.beta) @ inverse.T
 
 
 def direct(model: Model, mean: np.ndarray, covariance: np.ndarray, start: float) -> float:
     """E_q log p(x_0..x_T) plus the entropy of q."""
     steps = len(mean)
     every = np.concatenate([[start], mean])
-    spread = np.zeros((steps + 1, steps + 1))
-    spread[1:, 1:] = covariance
+    padded = np.zeros((steps + 1, steps + 1))
+    padded[1:, 1:] = covariance
     total = 0.5 * np.linalg.slogdet(2 * math.pi * math.e * covariance)[1]
-    total -= 0.5 * (math.log(2 * math.pi) + every[-1] ** 2 + spread[-1, -1])
+    total -= 0.5 * (math.log(2 * math.pi) + every[-1] ** 2 + padded[-1, -1])
     for t in range(steps):
         row = np.zeros(steps + 1)
         row[t], row[t + 1] = 1, -model.gain[t]
-        square = (row @ every - model.shift[t]) ** 2 + row @ spread @ row
+        square = (row @ every - model.shift[t]) ** 2 + row @ padded @ row
         total -= 0.5 * (math.log(2 * math.pi * model.variance[t]) + square / model.variance[t])
     return float(total)
 
 
 def terms(
-    distribution: Schedule,
+    noising: Schedule,
     model: Model,
     mean: np.ndarray,
     covariance: np.ndarray,
@@ -123,17 +123,17 @@ def terms(
     square += model.gain[0] ** 2 * covariance[0, 0]
     found = [-0.5 * (math.log(2 * math.pi * model.variance[0]) + square / model.variance[0])]
     for t in range(1, steps):  # x_t and x_{t+1}, at the indices t - 1 and t
-        gap, wide = model.shift[t], distribution.posterior_variance[t]
+        gap, wide = model.shift[t], noising.posterior_variance[t]
         row = np.zeros(steps)
         if printed:  # q(x_t | x_{t-1}, x_0) = q(x_t | x_{t-1}): the step forward
-            wide = distribution.beta[t - 1]
-            constant = np.sqrt(distribution.alpha[0]) * start if t == 1 else 0.0
+            wide = noising.beta[t - 1]
+            constant = np.sqrt(noising.alpha[0]) * start if t == 1 else 0.0
             if t > 1:
-                row[t - 2] += np.sqrt(distribution.alpha[t - 1])
+                row[t - 2] += np.sqrt(noising.alpha[t - 1])
         else:
-            scale = 1 - distribution.total[t]
-            constant = np.sqrt(distribution.before[t]) * distribution.beta[t] / scale * start
-            row[t] += np.sqrt(distribution.alpha[t]) * (1 - distribution.before[t]) / scale
+            scale = 1 - noising.total[t]
+            constant = np.sqrt(noising.before[t]) * noising.beta[t] / scale * start
+            row[t] += np.sqrt(noising.alpha[t]) * (1 - noising.before[t]) / scale
         row[t] -= model.gain[t]
         square = (row @ mean + constant - gap) ** 2 + row @ covariance @ row
         found.append(-divergence(wide, square, model.variance[t]))
@@ -142,7 +142,7 @@ def terms(
 
 
 def divergence(variance: float, square: float, other: float) -> float:
-    """KL of two normal distributions; ``square`` is the (expected) squared distance of their means."""
+    """KL of two normals; ``square`` is the (expected) squared distance of their means."""
     return float(0.5 * (math.log(other / variance) + (variance + square) / other - 1))
 
 
@@ -156,23 +156,20 @@ def log_evidence(model: Model, start: float) -> float:
 
 
 def noise_weight_error(
-    distribution: Schedule, generator: torch.Generator, *, factor: float = 0.5
+    noising: Schedule, generator: torch.Generator, *, factor: float = 0.5
 ) -> float:
     """Largest relative error of the weight against the KL of two steps back with one variance."""
     worst = 0.0
-    for t in range(1, len(distribution.beta)):
+    for t in range(1, len(noising.beta)):
         x, noise, guess = torch.randn(3, generator=generator, dtype=torch.float64).tolist()
         means = [
-            (x - distribution.beta[t] / np.sqrt(1 - distribution.total[t]) * e)
-            / np.sqrt(distribution.alpha[t])
+            (x - noising.beta[t] / np.sqrt(1 - noising.total[t]) * e) / np.sqrt(noising.alpha[t])
             for e in (noise, guess)
         ]
-        sigma2 = distribution.posterior_variance[t]
+        sigma2 = noising.posterior_variance[t]
         exact = divergence(sigma2, (means[0] - means[1]) ** 2, sigma2)
         weight = (
-            factor
-            * distribution.beta[t] ** 2
-            / (sigma2 * distribution.alpha[t] * (1 - distribution.total[t]))
+            factor * noising.beta[t] ** 2 / (sigma2 * noising.alpha[t] * (1 - noising.total[t]))
         )
         scale = weight * (noise**2 + guess**2)
         worst = max(worst, abs(weight * (noise - guess) ** 2 - exact) / scale)
@@ -183,10 +180,10 @@ claim = Claim(
     id="diffusion-elbo",
     title="The evidence bound of a diffusion",
     statement=(
-        "The bound on log p(x_0) is the reconstruction term minus a KL divergence per step between "
-        "q(x_t | x_{t+1}, x_0) and p(x_t | x_{t+1}), minus that of the end; each is a weighted "
-        "squared error of the noise, and σ² lies between β̃ and β. Document D conditions q on "
-        "x_{t-1}, orders the range [β, β̃] and flips the sign."
+        "The bound on log p(x_0) is the reconstruction term, minus a KL divergence per step "
+        "between q(x_t | x_{t+1}, x_0) and p(x_t | x_{t+1}), minus that of the end. Each KL is a "
+        "weighted squared error of the noise, and σ² lies between β̃ and β. Common slips condition "
+        "q on x_{t-1}, print the range as [β, β̃] or flip the sign."
     ),
     formula=(
         r"\log p(x_0) \ge \mathbb{E}_q \log p(x_0 \mid x_1) - \sum_{t=1}^{T-1} \mathbb{E}_q "
@@ -200,7 +197,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E12",
-            "D",
             "KL(q(x_t|x_{t-1},x₀) ‖ p(x_t|x_{t+1})), σ² in [β, β̃]",
             "KL(q(x_t|x_{t+1},x₀) ‖ p(x_t|x_{t+1})), σ² in [β̃, β]",
         ),

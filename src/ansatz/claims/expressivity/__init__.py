@@ -1,1 +1,1 @@
-"""What networks can express: density, rates, linear regions, depth and width."""
+"""Claims about the functions that networks can express: density, rates, regions, depth, width."""

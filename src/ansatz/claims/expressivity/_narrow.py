@@ -24,7 +24,7 @@ def narrow_network(low: Array, high: Array, heights: Array, edge: float) -> nn.M
         edge: over which a bump falls.
     """
     n = low.shape[1]
-    start = low.min(0) - edge  # x is held as (x - start)₊: beyond it there is no bump to tell apart
+    start = low.min(0) - edge  # x is held as (x - start)₊: beyond it there is no bump
     low, high = low - start, high - start
     maps: list[tuple[Array, Array]] = []
     added = 0.0  # the height of the bump that has just been made

@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 def sequential(
     *maps: tuple[ArrayLike, ArrayLike], activation: nn.Module | None = None
 ) -> nn.Module:
-    """Affine maps (weight, bias) with an activation between them, ReLU unless said otherwise."""
+    """Affine maps (weight, bias) with an activation between them, ReLU by default."""
     layers: list[nn.Module] = []
     blank: dict[torch.Size, nn.Linear] = {}  # making one is slower than copying it
     for weight, bias in maps:

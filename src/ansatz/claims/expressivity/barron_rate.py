@@ -141,7 +141,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="barron-rate",
-    title="Barron's rate does not know the dimension",
+    title="Barron's rate is free of the dimension",
     statement=(
         "If C = ∫|ω||f̂(ω)|dω is finite, some network of m sigmoidal units has a mean squared error "
         "of at most (2rC)²/m on a ball of radius r; drawing the units at random already gives it. "

@@ -1,4 +1,4 @@
-"""Units of any shape that is no polynomial span everything; polynomial units span k + 1."""
+"""Units that are not polynomials span a dense set; polynomial units span k + 1 dimensions."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -59,7 +59,7 @@ def measure(
             wrong=Wrong("polynomial units were dense: rank m", measured=worst),
         ),
         Check(
-            "largest |rank - m| of m units that are no polynomial",
+            "largest |rank - m| of m units that are not polynomials",
             full,
             0,
             0,
@@ -139,7 +139,7 @@ claim = Claim(
     title="Any unit but a polynomial",
     statement=(
         "The functions φ(ax + b) span a dense set of C(R) for every locally bounded, piecewise "
-        "continuous φ that is not a polynomial; the document asks for φ in C^∞, which is more than "
+        "continuous φ that is not a polynomial; φ in C^∞, which is often asked for, is more than "
         "needed. For a polynomial of degree k their span has dimension k + 1, whatever the number "
         "of units, and the distance from other functions stops falling."
     ),

@@ -115,9 +115,7 @@ def crossing_planes(n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
     return signs[:, None] * W, signs * b
 
 
-claim_erratum = Erratum(
-    "E40", "D", "R(m, L) ≥ R(m) ⌊m/n⌋^(m(L−1))", "R(m, L) ≥ R(m) ⌊m/n⌋^(n(L−1))"
-)
+claim_erratum = Erratum("E40", "R(m, L) ≥ R(m) ⌊m/n⌋^(m(L−1))", "R(m, L) ≥ R(m) ⌊m/n⌋^(n(L−1))")
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
@@ -145,15 +143,18 @@ claim = Claim(
     id="montufar",
     title="Regions grow exponentially with depth",
     statement=(
-        "Layers of m units can fold each of n inputs ⌊m/n⌋ times, so that a network of L such "
-        "layers has at least R(m) ⌊m/n⌋^(n(L-1)) regions, R(m) being those of one layer. One "
-        "document has the exponent m(L-1), which for n = 2, m = 4, L = 2 is more than any network "
-        "can have."
+        "Layers of m units can fold each of n inputs ⌊m/n⌋ times, so a network of L such layers "
+        "has at least R(m) ⌊m/n⌋^(n(L-1)) regions, where R(m) is the number of regions of one "
+        "layer. Often printed with the exponent m(L-1), which for n = 2, m = 4, L = 2 is more than "
+        "any network can have."
     ),
     formula=r"R(m, L) \ge R(m) \left\lfloor \frac mn \right\rfloor^{n(L-1)}",
     sources=("M071", "E40"),
     measure=measure,
-    reference="Montúfar et al. (2014), On the number of linear regions of deep neural networks.",
+    reference=(
+        "Montúfar et al. (2014), On the number of linear regions of deep neural networks. "
+        "https://arxiv.org/abs/1402.1869"
+    ),
     full={"shapes": LARGER},
     errata=(claim_erratum,),
     draw=draw,

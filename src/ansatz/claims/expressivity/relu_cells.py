@@ -37,7 +37,7 @@ def measure(generator: torch.Generator, *, width: int = 12, points: int = 2000) 
     off = float(np.abs(regions.weights[origin, 0] - gradient.numpy()).max())
     checks = [
         Check(
-            "points whose pattern is none of the cells'",
+            "points whose pattern no cell has",
             float((cell < 0).sum()),
             0.0,
             0.0,

@@ -122,9 +122,10 @@ claim = Claim(
     title="Universal approximation in one dimension, by hand",
     statement=(
         "One hidden layer of m sigmoidal units approximates every function with Lipschitz constant "
-        "L on [0, 1] within L/(2m): steps half-way between nodes. The theorem of Cybenko needs a "
-        "continuous sigmoidal function, which the documents leave out, and Hornik's hardly that; "
-        "both only say that weights exist, this construction gives them."
+        "L on [0, 1] within L/(2m), by steps half-way between nodes. Cybenko's theorem needs a "
+        "continuous sigmoidal function, a condition that is often left out; Hornik's needs a "
+        "continuous, bounded and nonconstant one. Both prove only that weights exist; this "
+        "construction gives them."
     ),
     formula=(
         r"f_m(x) = f(0) + \sum_{i=1}^m \big(f(\tfrac{i}{m}) - f(\tfrac{i-1}{m})\big)\, "

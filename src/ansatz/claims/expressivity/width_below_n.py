@@ -42,7 +42,7 @@ def measure(
     x = uniform(generator, points, 2, -1, 1)
     f = (x**2).sum(1)
     best = {depth: best_of_width_one(generator, depth, networks, x, f) for depth in depths}
-    lowest, spread = min(best.values())
+    lowest, standard_error = min(best.values())
     seen, bend = one_unit_first(direction)
     apart = 4 * np.abs(values(seen, x) - f)
     wide = narrow_network(*grid_boxes(parts, 1 / parts**2), edge=1 / parts**2)
@@ -52,7 +52,7 @@ def measure(
             "smallest error of width 1 on [-1, 1]², whatever the depth",
             lowest,
             least,
-            4 * spread + 2 * finer,
+            4 * standard_error + 2 * finer,
             f"4 standard errors over {points} points, twice the change by a finer quadrature",
             ">=",
             wrong=Wrong("width 6, which is n + 4", measured=six),
@@ -115,7 +115,7 @@ def one_unit_first(angle: float, pieces: int = 60) -> tuple[nn.Module, float]:
 def best_of_width_one(
     generator: torch.Generator, depth: int, networks: int, x: np.ndarray, f: np.ndarray
 ) -> tuple[float, float]:
-    """Random layers of one unit, the output by least squares: the least error and its spread."""
+    """Random layers of one unit, output by least squares: least error, standard error."""
     draw = torch.randn(networks, 3 + 2 * (depth - 1), generator=generator, dtype=torch.float64)
     weights = draw.numpy()
     h = np.maximum(x @ weights[:, :2].T + weights[:, 2], 0)  # (N, Q): all networks at once

@@ -148,8 +148,8 @@ claim = Claim(
     title="Regions of one layer",
     statement=(
         "m hyperplanes in general position cut n-dimensional space into the sum of the binomials "
-        "C(m, 0) to C(m, n) regions, and other hyperplanes into fewer: so many affine pieces a "
-        "layer of m rectified units has. Three lines make 7."
+        "C(m, 0) to C(m, n) regions, and other hyperplanes into fewer. A layer of m rectified "
+        "units has as many affine pieces. Three lines make 7 regions."
     ),
     formula=r"R(n, m) \le \sum_{i=0}^{\min(n, m)} \binom{m}{i}, \qquad R(2, 3) = 7",
     sources=("M070",),

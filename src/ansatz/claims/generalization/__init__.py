@@ -1,1 +1,1 @@
-"""Learning theory and the phenomena it must explain."""
+"""Claims about learning theory and the phenomena that it must explain."""

@@ -127,7 +127,7 @@ def worst_error(
 
 
 def to_grid(w: Tensor, levels: float) -> Tensor:
-    """The nearest of so many values, spread evenly over [-1, 1]."""
+    """The nearest of ``levels`` equally spaced values in [-1, 1]."""
     cell = ((w + 1) * levels / 2).floor().clamp(max=levels - 1)
     return (cell + 0.5) * 2 / levels - 1
 
@@ -165,9 +165,9 @@ claim = Claim(
     title="Covering numbers of networks",
     statement=(
         "A grid of weights covers all networks with bounded weights up to ε, and every function on "
-        "it appears d₁!…d_L! times, which the covering number may be divided by: 128 hidden units "
-        "save a factor 128! ≈ 10^215.6. For L hidden layers the class is F(L, …), where one "
-        "document writes F(1, …)."
+        "it appears d₁!…d_L! times, so the covering number may be divided by that: 128 hidden "
+        "units save a factor 128! ≈ 10^215.6. For L hidden layers the class is F(L, …); F(1, …) is "
+        "a common slip."
     ),
     formula=(
         r"N(\epsilon) \le \Big( \frac{16 B^2 (B_x + 1) \sqrt{d_0}\, d_1}{\epsilon} \Big)^{S} "

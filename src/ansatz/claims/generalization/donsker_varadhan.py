@@ -18,11 +18,11 @@ EPS = 2.0**-52
 
 def measure(generator: torch.Generator, *, atoms: int = 30, distributions: int = 300) -> Finding:
     """Random distributions q on a finite set, the tilted one, and the gradient there."""
-    p = draw_law(atoms, generator)
+    p = draw_distribution(atoms, generator)
     x = 1.5 * torch.randn(atoms, generator=generator, dtype=torch.float64)
     right = float(torch.logsumexp(p.log() + x, 0))
     tilted = torch.softmax(p.log() + x, 0)
-    others = [draw_law(atoms, generator) for _ in range(distributions)]
+    others = [draw_distribution(atoms, generator) for _ in range(distributions)]
     others += [torch.softmax(p.log() + t * x, 0) for t in np.linspace(0, 3, 61)]
     values = [value(q, p, x) for q in others]
     distances = [kl(q, tilted) for q in others]
@@ -51,7 +51,7 @@ def measure(generator: torch.Generator, *, atoms: int = 30, distributions: int =
             wrong=Wrong("at q ∝ p exp 2X", measured=right - value(twice, p, x)),
         ),
         Check(
-            "largest distance of what is missing from KL(q‖q*)",
+            "largest distance of the gap from KL(q‖q*)",
             rest,
             0.0,
             rounding,
@@ -83,7 +83,7 @@ def measure(generator: torch.Generator, *, atoms: int = 30, distributions: int =
     return Finding(checks, table, data)
 
 
-def draw_law(atoms: int, generator: torch.Generator) -> Tensor:
+def draw_distribution(atoms: int, generator: torch.Generator) -> Tensor:
     """Uniform on the simplex: exponentials, normalised."""
     e = -torch.rand(atoms, generator=generator, dtype=torch.float64).clamp(min=1e-12).log()
     return e / e.sum()
@@ -124,8 +124,8 @@ claim = Claim(
     id="donsker-varadhan",
     title="The inequality of Donsker and Varadhan",
     statement=(
-        "For every distribution q, the mean of X under q is at most KL(q‖p) plus the log of the mean of "
-        "exp X under p. What is missing to equality is KL(q‖q*), with q* the distribution p tilted by exp X."
+        "For every distribution q, the mean of X under q is at most KL(q‖p) plus the log of the "
+        "mean of exp X under p. The gap is KL(q‖q*), where q* is p tilted by exp X."
     ),
     formula=(
         r"\mathrm{E}_q X \le KL(q \| p) + \log \mathrm{E}_p e^X, \qquad \text{equality at } "

@@ -28,15 +28,15 @@ def measure(
         [[error_on_new_rows(rows, m, generator) for _ in range(runs)] for m in counts]
     )
     middle = np.median(errors, 1)
-    variances, exact, spread = [], [], []
+    variances, exact, standard_errors = [], [], []
     for m in (rows // 2, 2 * rows):
         found = torch.stack([noise_variance(rows, m, generator) for _ in range(noise_runs)])
         variances.append(float(found.mean()))
-        spread.append(float(found.std() / noise_runs**0.5))
+        standard_errors.append(float(found.std() / noise_runs**0.5))
         low, high = sorted((m, rows))
         exact.append(low / (high - low - 1))
-    away = np.abs(np.array(variances) - exact) / spread
-    classical = np.abs(np.array(variances) - np.array([0.5, 2.0])) / spread
+    away = np.abs(np.array(variances) - exact) / standard_errors
+    classical = np.abs(np.array(variances) - np.array([0.5, 2.0])) / standard_errors
     checks = [
         Check(
             "features per row where the median test error is largest",

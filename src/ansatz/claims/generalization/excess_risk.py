@@ -97,7 +97,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
                   capsize=3, label="measured, ± 2 standard errors")  # fmt: skip
     logarithmic(axes.xaxis, axes.yaxis)
     axes.set(xlabel="size m of the model", ylabel="excess risk", ylim=(5e-4, 0.6))
-    axes.set_title("too small a model cannot, too large a model need not: the sum decides")
+    axes.set_title("a small model cannot fit, a large one fits noise: the sum decides")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 

@@ -58,7 +58,7 @@ def measure(generator: torch.Generator, *, width: int = 3, kinds: int = 12) -> F
             counted[-1],
             last,
             0,
-            "whole numbers, told apart at 20 points",
+            "whole numbers, compared at 20 points",
             wrong=Wrong("one function for each weight vector", predicted=kinds**width),
         ),
     ]
@@ -131,9 +131,9 @@ claim = Claim(
     id="functional-equivalence",
     title="d₁!…d_L! weight vectors compute one function",
     statement=(
-        "Putting the units of a hidden layer in another order, with the weights behind them, "
-        "leaves the function as it was: a generic network with widths d₁, …, d_L has d₁!…d_L! "
-        "weight vectors. On a grid of weights, functions are fewer by nearly that."
+        "Putting the units of a hidden layer in another order, with the weights behind them, does "
+        "not change the function: a generic network with widths d₁, …, d_L has d₁!…d_L! weight "
+        "vectors. On a grid of weights, functions are fewer by nearly that."
     ),
     formula=(
         r"f_{P_L \cdots P_1 \theta} = f_\theta, \qquad |\{\theta' : f_{\theta'} = f_\theta\}| \ge "

@@ -51,7 +51,7 @@ def measure(
             wrong=Wrong("less ε", measured=min(c - level for level, c in held.items())),
         ),
         Check(
-            "largest gap that the divergence of Bernoulli distributions allows, n = 1000, KL = 5, ε = 0.05",
+            "largest gap that the divergence of two coins allows, n = 1000, KL = 5, ε = 0.05",
             -float(inverted.fun),
             predicted,
             predicted**3 / 5,
@@ -107,9 +107,9 @@ claim = Claim(
     title="The PAC-Bayes bound",
     statement=(
         "With probability at least 1 − ε over the data, for all posteriors q at once, the mean "
-        "true error exceeds the mean training error by at most √((KL(q‖p) + log(2√n/ε))/(2n)). One "
-        "document says with probability at least ε, and prints 2/n, which is valid but twice as "
-        "large: 0.156 for 0.078 at n = 1000, KL = 5, ε = 0.05."
+        "true error exceeds the mean training error by at most √((KL(q‖p) + log(2√n/ε))/(2n)). "
+        'Common slips are "with probability at least ε", and 2/n for 1/(2n), which is valid but '
+        "twice as large: 0.156 instead of 0.078 at n = 1000, KL = 5, ε = 0.05."
     ),
     formula=(
         r"P\Big( \forall q:\; \mathrm{E}_q \ell - \mathrm{E}_q \hat\ell \le \sqrt{\tfrac{1}{2n} "
@@ -122,7 +122,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E23",
-            "D",
             "with probability ≥ ε: gap ≤ √((2/n)(KL + log(2√n/ε)))",
             "with probability ≥ 1 − ε: gap ≤ √((1/(2n))(KL + log(2√n/ε)))",
         ),

@@ -30,9 +30,9 @@ def measure(generator: torch.Generator, *, steps: int = 80, samples: int = 20_00
     """A random linear classifier N(m, s²) trained on its bound, on labels and on coin flips."""
     real = train(*rows(400, 10, generator, 1.5), *rows(2000, 10, generator, 1.5), steps, 1.0)
     noise = rows(40, 80, generator, 0.0)
-    fresh = rows(2000, 80, generator, 0.0)
-    coin = train(*noise, *fresh, steps, 1.0)
-    fitted = train(*noise, *fresh, steps, 0.0)
+    coin_test = rows(2000, 80, generator, 0.0)
+    coin = train(*noise, *coin_test, steps, 1.0)
+    fitted = train(*noise, *coin_test, steps, 0.0)
     mean, sd = torch.randn(5, generator=generator).double(), torch.tensor([0.5, 0.8, 1.0, 1.5, 0.3])
     closed, sampled, error, swapped = divergence(mean, sd.double(), samples, generator)
     error_test = 0.5 / 2000**0.5
@@ -55,7 +55,7 @@ def measure(generator: torch.Generator, *, steps: int = 80, samples: int = 20_00
             real.certificate[-1],
             0.5,
             0.0,
-            "a certificate below ½ says something",
+            "a certificate below ½ beats a coin",
             "<=",
             wrong=Wrong("on labels that are coin flips", measured=coin.certificate[-1]),
         ),
@@ -158,8 +158,8 @@ claim = Claim(
     statement=(
         "Training error plus bound is an objective: with Gaussian prior and posterior its KL has a "
         "closed form. A random linear classifier trained on it gets a certificate below ½ that its "
-        "true error respects; on coin flips the certificate says nothing, as it must, and the "
-        "bound without KL would be false."
+        "true error respects; on coin flips the certificate is above ½, as it must be, and the "
+        "bound without KL is false."
     ),
     formula=(
         r"\min_{m, s}\; \mathrm{E}_q \hat\ell + \sqrt{\tfrac{1}{2n} \big( KL(q \| p) + "

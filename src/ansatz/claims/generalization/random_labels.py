@@ -140,16 +140,16 @@ def fit(
 ) -> Fitted:  # fmt: skip
     """Adam on batches of 50 until every row is right."""
     network = MLP(x.shape[1], CLASSES, widths=widths, activation="relu", generator=generator)
-    distribution, rule = Categorical(), torch.optim.Adam(network.parameters(), lr=3e-3)
+    likelihood, rule = Categorical(), torch.optim.Adam(network.parameters(), lr=3e-3)
     losses: list[float] = []
     for _ in range(limit):
         for batch in torch.randperm(len(x), generator=generator).split(50):
             rule.zero_grad()
-            distribution.loss(network(x[batch]), y[batch]).mean().backward()
+            likelihood.loss(network(x[batch]), y[batch]).mean().backward()
             rule.step()
         with torch.no_grad():
             raw = network(x)
-            losses.append(float(distribution.loss(raw, y).mean()))
+            losses.append(float(likelihood.loss(raw, y).mean()))
             if bool((raw.argmax(-1) == y).all()):
                 break
     return Fitted(losses, len(losses), accuracy(network, x, y), accuracy(network, new_x, new_y))

@@ -185,7 +185,7 @@ claim = Claim(
     statement=(
         "Among networks trained alike but for weight decay, the sharper minima generalise worse. "
         "But scaling one rectified layer by α and the next by 1/α leaves the function as it is and "
-        "changes the trace of the Hessian at will: flatness says nothing without a scale."
+        "changes the trace of the Hessian at will: flatness means nothing without a scale."
     ),
     formula=(
         r"f_{\alpha W, \alpha b, a / \alpha} = f_{W, b, a}, \qquad \mathrm{tr}\, \nabla^2 \ell = "

@@ -1,1 +1,1 @@
-"""Gradients: the chain rule, its cost, and what depth does to it."""
+"""Claims about gradients: the chain rule, its cost, and the effect of depth."""

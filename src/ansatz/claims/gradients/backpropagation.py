@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
-from ansatz.training.backpropagation import Backpropagation, derivative_of
+from ansatz.training.fast.network import Backpropagation, derivative_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +59,7 @@ def measure(
             errors[1] / errors[2],
             100.0,
             100 * (4 * higher + noise / STEPS[2] / errors[2]),
-            "4 times the h⁴ term at 0.01 that the error at 0.1 tells, and rounding at 0.001",
+            "4 times the h⁴ term at 0.01, estimated from the error at 0.1, and rounding at 0.001",
             wrong=Wrong("first order: a factor of 10", predicted=10.0),
         ),
         Check(
@@ -170,10 +170,10 @@ claim = Claim(
     title="Backpropagation is the chain rule, run backwards",
     statement=(
         "The error of a layer is the transposed Jacobian of the next layer times its error, and "
-        "the gradient of a layer's parameters is its error times the layer's own derivative: the "
+        "the gradient of a layer's parameters is its error times the layer's own derivative. The "
         "recursion, the library's hand-written passes and automatic differentiation agree to "
-        "rounding, and finite differences approach them as the square of their step. Document B "
-        "drops the ∂, and the transposes are left to the reader."
+        "rounding, and finite differences approach them as the square of their step. The "
+        "transposes are often left out."
     ),
     formula=(
         r"\delta^\ell = \Big[ \frac{\partial h^{\ell+1}}{\partial h^\ell} \Big]^\top "

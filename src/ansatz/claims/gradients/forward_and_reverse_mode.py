@@ -1,4 +1,4 @@
-"""Forward mode pays per parameter, reverse mode per output."""
+"""Forward mode costs a pass per parameter, reverse mode a pass per output."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,7 +49,7 @@ class Product(torch.autograd.Function):
 
 
 class Cost(NamedTuple):
-    """What the Jacobian of the outputs in all parameters took."""
+    """The cost of the Jacobian of the outputs in all parameters."""
 
     passes: int
     multiply_adds: int
@@ -135,7 +135,7 @@ def measure(
         ),
     ]
     head = ["parameters", "reverse passes", "forward passes", "network"]
-    head += ["reverse", "its distribution", "forward", "its distribution "]
+    head += ["reverse", "predicted", "forward", "predicted "]
     return Finding(checks, Table(head, rows))
 
 
@@ -204,7 +204,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(parameters, plain, ":", color=INK, label="the network itself")
     axes.set(xlabel="number of parameters", ylabel="multiply-adds")
     logarithmic(axes.xaxis, axes.yaxis)
-    axes.set_title("the Jacobian of two outputs: reverse mode does not pay for parameters")
+    axes.set_title("the Jacobian of two outputs: reverse mode costs a pass per output only")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
@@ -213,8 +213,8 @@ claim = Claim(
     title="The cost of forward and reverse mode",
     statement=(
         "For the derivatives of all outputs in all parameters, forward mode needs one pass per "
-        "parameter and reverse mode one per output, and a reverse pass costs at most twice the "
-        "multiplications of the network itself; both give the same numbers."
+        "parameter and reverse mode one per output; a reverse pass costs at most twice the "
+        "multiplications of the network itself. Both give the same numbers."
     ),
     formula=(
         r"J \in \mathbb{R}^{k \times P}: \quad \text{forward } P \times (J v), \quad "

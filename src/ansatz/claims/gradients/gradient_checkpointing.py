@@ -1,4 +1,4 @@
-"""Checkpoints keep fewer activations and compute the rest again; shards add up their gradients."""
+"""Checkpoints store fewer activations and compute the rest again; shards add their gradients."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -104,7 +104,7 @@ def measure(
 
 
 def plain_run(layers: nn.ModuleList, x: Tensor) -> Run:
-    """Everything kept: autograd as it comes."""
+    """Stores everything: plain autograd."""
     kept = set[int]()
     with saved_tensors_hooks(_noting(kept, x.numel()), _given):
         h = x
@@ -116,7 +116,7 @@ def plain_run(layers: nn.ModuleList, x: Tensor) -> Run:
 
 
 def run(layers: nn.ModuleList, x: Tensor, segment: int) -> Run:
-    """Only the input of each segment kept; the segments computed again, last one first."""
+    """Stores the input of each segment only, and computes the segments again, last one first."""
     parts = [layers[i : i + segment] for i in range(0, len(layers), segment)]
     checkpoints, h, calls, most = [], x, 0, 0
     with torch.no_grad():
@@ -203,11 +203,11 @@ claim = Claim(
     id="gradient-checkpointing",
     title="Checkpoints trade memory for work",
     statement=(
-        "A network of L layers that keeps only the input of every segment of k layers, and "
-        "computes each segment again on the way back, has the same gradients bit for bit from "
-        "L/k + k activations instead of L + 1, at the price of a second forward pass. Likewise "
-        "rows may be divided among processes: sums of gradients over counts add up, means of "
-        "unequal shards do not."
+        "A network of L layers can store only the input of every segment of k layers and compute "
+        "each segment again on the way back. It then has the same gradients bit for bit from L/k + "
+        "k activations instead of L + 1, at the price of a second forward pass. Likewise rows may "
+        "be divided among processes: sums of gradients over counts add up, means of unequal shards "
+        "do not."
     ),
     formula=(
         r"\#\text{activations} = \tfrac Lk + k \ge 2 \sqrt L, \qquad "

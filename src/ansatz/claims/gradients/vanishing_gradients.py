@@ -1,4 +1,4 @@
-"""Gradients through depth: a product of Jacobians shrinks, grows, or does neither."""
+"""Gradients through depth: a product of Jacobians shrinks, grows, or keeps its size."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -201,10 +201,10 @@ claim = Claim(
     id="vanishing-gradients",
     title="Vanishing and exploding gradients",
     statement=(
-        "The gradient through depth is a product of Jacobians diag(φ')U, at most (α σ₁(U)) to the "
-        "power of the distance, where α bounds the slope of the activation: it vanishes if σ₁ is "
-        "below 1/α. Document B prints ≥ 1/α for vanishing. Above 1/α it may explode, as an "
-        "orthogonal matrix times 1.2 shows, but need not."
+        "The gradient through depth is a product of Jacobians diag(φ')U. It is at most (α σ₁(U)) "
+        "to the power of the distance, where α bounds the slope of the activation, so it vanishes "
+        "if σ₁ is below 1/α (often printed as ≥ 1/α). Above 1/α it may explode, as an orthogonal "
+        "matrix times 1.2 shows, but need not."
     ),
     formula=(
         r"\Big\| \frac{\partial h_T}{\partial h_t} \Big\| = \Big\| \prod_{k} "
@@ -219,7 +219,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E25",
-            "B",
             "gradients vanish if σ₁(U) ≥ 1/α",
             "they vanish if σ₁(U) < 1/α; σ₁(U) > 1/α is only necessary for explosion",
         ),

@@ -1,4 +1,4 @@
-"""The course's graph of eight nodes and ten edges."""
+"""A graph of eight nodes and ten edges, the example of the claims about graphs."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def random_graph(nodes: int, share: float, generator: np.random.Generator) -> np
 
 
 def normalized(A: np.ndarray, *, loops_in_degree: bool = True) -> np.ndarray:
-    """D^(-1/2) (A + I) D^(-1/2), with the degrees of A + I or, as document C prints, of A."""
+    """D^(-1/2) (A + I) D^(-1/2), with the degrees of A + I or, a common slip, of A."""
     degree = A.sum(1) + (1 if loops_in_degree else 0)
     with np.errstate(divide="ignore"):
         scale = degree**-0.5

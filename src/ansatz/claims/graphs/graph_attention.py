@@ -9,7 +9,7 @@ from ansatz.claims.graphs._example import adjacency
 
 
 def measure(generator: torch.Generator, *, features: int = 3) -> Finding:
-    """Row sums, equivariance and the derivative in an edge's feature, on the course's graph."""
+    """Row sums, equivariance and the derivative in an edge's feature, on a graph of eight nodes."""
     A = torch.as_tensor(adjacency())
 
     def normal(*shape: int) -> Tensor:
@@ -61,7 +61,7 @@ def measure(generator: torch.Generator, *, features: int = 3) -> Finding:
             "rounding: 64 eps for an exponential and a sum",
         ),
         Check(
-            "largest attention to a node that is no neighbour",
+            "largest attention to a node that is not a neighbour",
             float(attention[A == 0].max().detach()),
             0.0,
             0.0,
@@ -104,7 +104,7 @@ claim = Claim(
     statement=(
         "The attention of a node to a neighbour is a softmax of ρ(uᵀ[Vx_m, Vx_n, x_mn]) with the "
         "features x_mn of the edge; it sums to 1 over neighbours and follows a renaming of the "
-        "nodes. Document D prints the score q_mn inside its own definition, which then has two "
+        "nodes. A common slip has the score q_mn inside its own definition, which then has two "
         "solutions or none, and no edge features."
     ),
     formula=(
@@ -113,7 +113,10 @@ claim = Claim(
     ),
     sources=("E37", "M308"),
     measure=measure,
-    reference="Veličković et al. (2018), eq. 3. https://arxiv.org/abs/1710.10903",
+    reference=(
+        "Veličković et al. (2018), Graph attention networks, eq. 3. "
+        "https://arxiv.org/abs/1710.10903"
+    ),
     full={"features": 30},
-    errata=(Erratum("E37", "D", "q_mn = ρ(uᵀ[Vx_m, Vx_n, q_mn])", "ρ(uᵀ[Vx_m, Vx_n, x_mn])"),),
+    errata=(Erratum("E37", "q_mn = ρ(uᵀ[Vx_m, Vx_n, q_mn])", "ρ(uᵀ[Vx_m, Vx_n, x_mn])"),),
 )

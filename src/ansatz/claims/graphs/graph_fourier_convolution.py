@@ -80,14 +80,14 @@ claim = Claim(
     id="graph-fourier-convolution",
     title="Convolution on a graph by its Fourier transform",
     statement=(
-        "With the eigenvectors U of the Laplacian, U(Uᵀx ⊙ Uᵀy) commutes in x and y, the "
-        "transform keeps lengths, and a filter with spectrum p(λ) acts as p(L). Document B prints "
-        "Uyᵀ in place of Uᵀy, where shapes do not fit and nothing commutes."
+        "With the eigenvectors U of the Laplacian, U(Uᵀx ⊙ Uᵀy) commutes in x and y, the transform "
+        "preserves lengths, and a filter with spectrum p(λ) acts as p(L). A common slip has Uyᵀ in "
+        "place of Uᵀy: the shapes do not fit, and nothing commutes."
     ),
     formula=r"x * y = U (U^\top x \odot U^\top y), \qquad L = U \Lambda U^\top",
     sources=("E38", "M314", "M315"),
     measure=measure,
     reference="Shuman et al. (2013), Signal processing on graphs. https://arxiv.org/abs/1211.0053",
     full={"pairs": 200},
-    errata=(Erratum("E38", "B", "U(Uᵀx ⊙ Uyᵀ)", "U(Uᵀx ⊙ Uᵀy)"),),
+    errata=(Erratum("E38", "U(Uᵀx ⊙ Uyᵀ)", "U(Uᵀx ⊙ Uᵀy)"),),
 )

@@ -1,4 +1,4 @@
-"""A polynomial of the Laplacian: a filter that needs no eigenvectors and reaches K steps."""
+"""A polynomial of the Laplacian: a filter of K steps that needs no eigenvectors."""
 
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def measure(generator: torch.Generator, *, order: int = 2) -> Finding:
-    """The filter in space and in the spectrum, its reach, and its free coefficients."""
+    """The filter in space and in the spectrum, its range, and its free coefficients."""
     A = adjacency()
     L = laplacian(A)
     values, U = np.linalg.eigh(L)
@@ -81,7 +81,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.axvline(2.5, color=INK, lw=0.8, ls=":", label="order 2")
     axes.plot(data["distance"], data["weight"], "o", color=MODEL, alpha=0.5, label="|p(L)|, a pair")
     axes.set(xlabel="steps between two nodes", ylabel="weight of the filter")
-    axes.set_title("a polynomial filter of order K looks K steps far, no further")
+    axes.set_title("a polynomial filter of order K uses neighbours up to K steps away")
     axes.locator_params(axis="x", integer=True)
     axes.legend()
 
@@ -90,14 +90,17 @@ claim = Claim(
     id="polynomial-graph-filter",
     title="Polynomial filters on a graph are local",
     statement=(
-        "A filter p(λ) = Σ α_k λ^k from k = 0 to K acts as p(L), has K + 1 coefficients and "
-        "reaches K steps. Document D prints Λ without the power, begins at k = 1, and counts K "
-        "coefficients."
+        "A filter p(λ) = Σ α_k λ^k from k = 0 to K acts as p(L), has K + 1 coefficients and uses "
+        "neighbours up to K steps away. Common slips are Λ without the power, a sum from k = 1, "
+        "and K coefficients."
     ),
     formula=r"U \Bigl( \sum_{k=0}^K \alpha_k \Lambda^k \Bigr) U^\top = \sum_{k=0}^K \alpha_k L^k",
     sources=("E39", "M316"),
     measure=measure,
-    reference="Defferrard et al. (2016), eq. 3. https://arxiv.org/abs/1606.09375",
-    errata=(Erratum("E39", "D", "Σ_{k=1}^K α_k Λ, α in R^K", "Σ_{k=0}^K α_k Λ^k, α in R^(K+1)"),),
+    reference=(
+        "Defferrard, Bresson and Vandergheynst (2016), Convolutional neural networks on graphs "
+        "with fast localized spectral filtering, eq. 3. https://arxiv.org/abs/1606.09375"
+    ),
+    errata=(Erratum("E39", "Σ_{k=1}^K α_k Λ, α in R^K", "Σ_{k=0}^K α_k Λ^k, α in R^(K+1)"),),
     draw=draw,
 )

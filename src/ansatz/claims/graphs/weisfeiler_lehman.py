@@ -1,4 +1,4 @@
-"""Colour refinement cannot tell a hexagon from two triangles, and neither can a graph network."""
+"""Colour refinement cannot distinguish a hexagon from two triangles, nor can a graph network."""
 
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -81,7 +81,7 @@ def same_colours(A: np.ndarray, B: np.ndarray) -> bool:
 
 
 def isomorphisms(A: np.ndarray, B: np.ndarray) -> int:
-    """How many renamings turn A into B."""
+    """The number of renamings that map A to B."""
     return sum(
         bool((A[np.ix_(order, order)] == B).all())
         for order in (list(each) for each in permutations(range(6)))
@@ -130,16 +130,14 @@ claim = Claim(
     title="Colour refinement is necessary for isomorphism, not sufficient",
     statement=(
         "Isomorphic graphs get the same colours, but so do a hexagon and two triangles, which are "
-        "not isomorphic; a graph network without further features gives both the same output. "
-        "Document B says that the test computes whether an isomorphism exists."
+        "not isomorphic; a graph network without further features gives both the same output. A "
+        "common slip is to say that the test decides whether an isomorphism exists."
     ),
     formula=r"G \cong H \;\Rightarrow\; \mathrm{WL}(G) = \mathrm{WL}(H), \qquad \not\Leftarrow",
     sources=("E58", "M310", "M311"),
     measure=measure,
     reference="Morris et al. (2019), Weisfeiler and Leman go neural. https://arxiv.org/abs/1810.02244",
     full={"layers": 20},
-    errata=(
-        Erratum("E58", "B", "decides whether an isomorphism exists", "a necessary condition only"),
-    ),
+    errata=(Erratum("E58", "decides whether an isomorphism exists", "a necessary condition only"),),
     draw=draw,
 )

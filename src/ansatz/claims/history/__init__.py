@@ -1,1 +1,1 @@
-"""Claims about who published what, and when."""
+"""Claims about the dates of publications."""

@@ -39,7 +39,7 @@ def measure(generator: torch.Generator) -> Finding:
             1980,
             0,
             "a fact of record: the volume's year",
-            wrong=Wrong("as document A dates it", predicted=1969, erratum="E65"),
+            wrong=Wrong("the year of an earlier network", predicted=1969, erratum="E65"),
         ),
         Check(
             "year of DenseNet, from its arXiv number",
@@ -75,14 +75,14 @@ claim = Claim(
     id="neocognitron",
     title="The Neocognitron is of 1980",
     statement=(
-        "Fukushima's Neocognitron appeared in 1980 (in Japanese in 1979); his paper of 1969, the "
-        "date in document A, has fixed filters and another name. DenseNet is the paper of Huang, "
-        "Liu, van der Maaten and Weinberger; document B cites another. These dates are facts of "
-        "record. The network's S- and C-cells are fixed; their answers scale with brightness."
+        "Fukushima's Neocognitron appeared in 1980 (in Japanese in 1979); his paper of 1969, a "
+        "date that is often printed, has fixed filters and another name. DenseNet is the paper of "
+        "Huang, Liu, van der Maaten and Weinberger (2017). These dates are facts of record. The "
+        "network's S- and C-cells are fixed; their outputs scale with brightness."
     ),
     formula=r"\text{Neocognitron} = 1980",
     sources=("E65", "M206"),
     measure=measure,
     reference="Fukushima (1980), Neocognitron. https://doi.org/10.1007/BF00344251",
-    errata=(Erratum("E65", "A, B", "Neocognitron (1969)", "Neocognitron (1980)"),),
+    errata=(Erratum("E65", "Neocognitron (1969)", "Neocognitron (1980)"),),
 )

@@ -1,1 +1,1 @@
-"""Claims about the weights that training starts from."""
+"""Claims about initial weights."""

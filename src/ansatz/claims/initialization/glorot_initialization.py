@@ -43,11 +43,11 @@ def measure(generator: torch.Generator, *, layers: int = 40) -> Finding:
     kept = [f[0] + b[0] for f, b in zip(forward, backward, strict=True)]
     checks = [
         Check(
-            f"deviation of weights with {n} inputs and {m} outputs",
+            f"standard deviation of weights with {n} inputs and {m} outputs",
             deviations[0],
             right,
             4 * right * (0.5 / (n * m * layers)) ** 0.5,
-            f"4 standard errors of a deviation over {n * m * layers} normal draws",
+            f"4 standard errors of a standard deviation over {n * m * layers} normal draws",
             wrong=Wrong("√(2/n + m), as printed", predicted=(2 / n + m) ** 0.5, erratum="E48"),
         ),
         Check(
@@ -122,11 +122,12 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="glorot-initialization",
-    title="Glorot's weights share between signal and gradient",
+    title="Glorot's weights balance signal and gradient",
     statement=(
-        "Weights of deviation √(2/(n + m)) multiply the mean square of a signal by 2n/(n + m) and "
-        "that of a gradient by 2m/(n + m): their sum is 2, and both are 1 for a square layer. A "
-        "document prints √(2/n + m), which is 7 in place of 0.12 for 100 inputs and 50 outputs."
+        "Weights of standard deviation √(2/(n + m)) multiply the mean square of a signal by 2n/(n "
+        "+ m) and that of a gradient by 2m/(n + m): their sum is 2, and both are 1 for a square "
+        "layer. Often printed as √(2/n + m), which is 7 in place of 0.12 for 100 inputs and 50 "
+        "outputs."
     ),
     formula=(
         r"\sigma = \sqrt{\frac{2}{n + m}}, \qquad n\sigma^2 + m\sigma^2 = 2, \qquad "
@@ -137,6 +138,6 @@ claim = Claim(
     reference="Glorot and Bengio (2010), Understanding the difficulty of training deep "
     "feedforward neural networks, equations 10 to 16.",
     full={"layers": 2000},
-    errata=(Erratum("E48", "D", "√(2/n + m)", "√(2/(n + m))"),),
+    errata=(Erratum("E48", "√(2/n + m)", "√(2/(n + m))"),),
     draw=draw,
 )

@@ -53,7 +53,7 @@ def measure(generator: torch.Generator, *, inputs: int = 300, outputs: int = 200
             wrong=Wrong("U[-σ, σ] for U[-√3 σ, √3 σ]", measured=abs(error_of(narrow, 1.8))),
         ),
         Check(
-            "largest uniform weight over its deviation",
+            "largest uniform weight over its standard deviation",
             outside,
             3**0.5,
             # The largest of N uniforms falls short of the end by about one part in N.
@@ -105,7 +105,7 @@ claim = Claim(
     title="Normal and uniform weights of equal variance",
     statement=(
         "U[-√3 σ, √3 σ] has the variance σ² of N(0, σ²), so that every scheme has a uniform twin "
-        "that does the same to a layer's outputs: Var(Wx) = σ² |x|² for both."
+        "that has the same effect on a layer's outputs: Var(Wx) = σ² |x|² for both."
     ),
     formula=(
         r"\mathrm{Var}\, U[-a, a] = \frac{a^2}{3} = \sigma^2 \iff a = \sqrt3\, \sigma, \qquad "

@@ -1,4 +1,4 @@
-"""Orthogonal weights keep every norm; their eigenvalues lie on the unit circle."""
+"""Orthogonal weights preserve every norm; their eigenvalues lie on the unit circle."""
 
 import math
 from typing import TYPE_CHECKING
@@ -56,9 +56,9 @@ def measure(
             "largest distance of an eigenvalue to 1 or -1",
             float(torch.minimum((eigen - 1).abs(), (eigen + 1).abs()).max()),
             math.sqrt(2),
-            # The angles of matrices * width / 2 pairs are spread evenly: one is near π/2.
+            # The angles of matrices * width / 2 pairs are evenly spaced: one is near π/2.
             10 * math.pi / (matrices * width / 2),
-            "the nearest of the evenly spread angles to π/2: within 10 mean spacings, but for e⁻¹⁰",
+            "the nearest of the evenly spaced angles to π/2: within 10 mean spacings, but for e⁻¹⁰",
             wrong=Wrong("the eigenvalues are ±1, as printed", predicted=0.0, erratum="E49"),
         ),
         Check(
@@ -108,18 +108,18 @@ def draw(paper: "Figure", finding: Finding) -> None:
     right.plot([], [], color=LINEAR, label="normal, σ² = 1/n: 20 networks")
     right.plot([], [], color=MODEL, label="orthogonal: 20 networks")
     right.set(xlabel="linear layers passed", ylabel="mean square of the signal")
-    right.set_title("every single norm is kept")
+    right.set_title("every single norm is preserved")
     right.legend(loc="lower left", fontsize=7.5)
     logarithmic(right.yaxis)
 
 
 claim = Claim(
     id="orthogonal-initialization",
-    title="Orthogonal weights keep every norm",
+    title="Orthogonal weights preserve every norm",
     statement=(
-        "Orthogonal weights keep the norm of every signal exactly, through any number of linear "
-        "layers, where normal weights keep it on average only. All singular values are 1. The "
-        "eigenvalues are not ±1, as two documents say, but lie on the unit circle in complex "
+        "Orthogonal weights preserve the norm of every signal exactly, through any number of "
+        "linear layers, where normal weights preserve it on average only. All singular values are "
+        "1. The eigenvalues are often said to be ±1, but they lie on the unit circle in complex "
         "pairs: a matrix of even size has no real one if its determinant is 1, and two if it is -1."
     ),
     formula=(
@@ -136,7 +136,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E49",
-            "B, D",
             "an orthogonal matrix has the eigenvalues ±1",
             "its singular values are 1; its eigenvalues lie on the complex unit circle",
         ),

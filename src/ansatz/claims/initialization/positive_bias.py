@@ -18,7 +18,7 @@ ROWS = (1, 3, 6)
 def measure(
     generator: torch.Generator, *, units: int = 4000, size: int = 8, scale: float = 0.05
 ) -> Finding:
-    """Units that no row of an orthogonal design of size ``scale`` wakes, for several biases."""
+    """Units that no row of an orthogonal design of size ``scale`` activates, for several biases."""
     x = scale * rotation(size, generator)  # rows of length scale, at right angles
     deviation = (2 / size) ** 0.5 * scale  # of what a He unit adds to its bias
     dead: dict[int, list[float]] = {rows: [] for rows in ROWS}
@@ -79,7 +79,7 @@ def measure(
 
 
 def dead_chance(ratio: float, rows: int) -> float:
-    """Φ(-b/s)^N: rows at right angles give independent normal numbers of deviation s."""
+    """Φ(-b/s)^N: rows at right angles give independent normal numbers of standard deviation s."""
     return float(torch.special.ndtr(torch.tensor(-ratio, dtype=torch.float64)) ** rows)
 
 
@@ -97,7 +97,9 @@ def draw(paper: "Figure", finding: Finding) -> None:
         name = f"{rows} row{'s' if rows > 1 else ''}"
         axes.errorbar(BIASES, share, error, fmt=mark, color=colour, label=name)
     axes.set(xlabel="bias at the start", ylabel="share of dead units")
-    axes.set_title(f"a positive bias wakes units (s = {data['deviation']:.3f}; lines: Φ(-b/s)^N)")
+    axes.set_title(
+        f"a positive bias activates units (s = {data['deviation']:.3f}; lines: Φ(-b/s)^N)"
+    )
     axes.legend(title="data of")
 
 
@@ -105,9 +107,10 @@ claim = Claim(
     id="positive-bias",
     title="A small positive bias leaves fewer ReLUs dead",
     statement=(
-        "A ReLU is dead on data of N rows at right angles, each of which gives it a normal number "
-        "of deviation s plus its bias b, with probability Φ(-b/s)^N: 2⁻ᴺ without a bias, less with "
-        "a positive one. A bias of 0.01 matters where signals are small, s below 0.1 or so."
+        "On data of N orthogonal rows, each of which gives a ReLU a normal number of standard "
+        "deviation s plus its bias b, the unit is dead with probability Φ(-b/s)^N: 2⁻ᴺ without a "
+        "bias, less with a positive one. A bias of 0.01 matters where signals are small, s below "
+        "0.1 or so."
     ),
     formula=(
         r"P(\text{dead}) = \prod_{i=1}^N P(w^\top x_i + b \le 0) = "

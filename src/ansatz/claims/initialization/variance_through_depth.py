@@ -1,4 +1,4 @@
-"""What each initialisation does to the size of a signal through a deep network."""
+"""The size of a signal through a deep network, for each initialisation."""
 
 from typing import TYPE_CHECKING
 
@@ -42,13 +42,13 @@ def measure(
     for name, _, _, activation, factor in RUNS:
         last = float(squares[name][:, -1].mean()) / factor(width) ** depth
         # One layer's factor has the relative variance c / n; layers are independent.
-        spread = (1 + fluctuation(activation) / width) ** depth - 1
+        relative_variance = (1 + fluctuation(activation) / width) ** depth - 1
         checks.append(
             Check(
                 f"mean square after {depth} layers over its prediction: {name}",
                 last,
                 1.0,
-                4 * (spread / networks) ** 0.5,
+                4 * (relative_variance / networks) ** 0.5,
                 f"4 standard errors over {networks} networks: √(((1 + c/n)^L - 1) / S), "
                 f"c = {fluctuation(activation)}",
                 wrong=WRONG[name](width, depth),
@@ -82,7 +82,9 @@ WRONG = {
     "N(0, 1), ReLU": lambda n, L: Wrong("n per layer, as without ReLU", predicted=2.0**L),
     "He, ReLU": lambda n, L: Wrong("LeCun's weights, 1/√n", predicted=0.5**L),
     "He uniform, ReLU": lambda n, L: Wrong("±√(2/n) for ±√(6/n)", predicted=3.0**-L),
-    "LeCun, linear": lambda n, L: Wrong("1/n taken for the deviation", predicted=float(n) ** -L),
+    "LeCun, linear": lambda n, L: Wrong(
+        "1/n taken for the standard deviation", predicted=float(n) ** -L
+    ),
     "LeCun, ReLU": lambda n, L: Wrong("it kept the signal, as linear", predicted=2.0**L),
     "N(0, 0.01²), ReLU": lambda n, L: Wrong("the signal is kept", predicted=(2e4 / n) ** L),
 }
@@ -119,7 +121,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
             right.errorbar(at, mean, 2 * error, fmt=mark, color=colour, lw=1, label=name)
     right.axhline(1, color=INK, lw=0.9)
     left.set(xlabel="layers passed", ylabel="mean square of the signal")
-    left.set_title("the scale of the weights decides what arrives")
+    left.set_title("the scale of the weights decides the size of the signal")
     right.set(xlabel="layers passed", title="kept: ± 2 standard errors", ylim=(0, 2.2))
     left.legend(loc="lower left", fontsize=7.5)
     right.legend(loc="upper left", fontsize=7.5)
@@ -128,12 +130,12 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="variance-through-depth",
-    title="Which initialisations keep a signal alive through depth",
+    title="Initialisations that preserve a signal through depth",
     statement=(
         "A layer of n inputs with weights of variance σ² multiplies the mean square of its signal "
-        "by nσ², and by nσ²/2 with ReLU. So LeCun's σ² = 1/n keeps Var(Wx) = Var(x), He's 2/n "
-        "keeps the mean square through ReLU, and N(0, 1) explodes by n/2 per layer; a proof in the "
-        "documents calls γ a deviation and uses it as a variance. One network strays from that by "
+        "by nσ², and by nσ²/2 with ReLU. So LeCun's σ² = 1/n preserves Var(Wx) = Var(x), He's 2/n "
+        "preserves the mean square through ReLU, and N(0, 1) explodes by n/2 per layer; to take "
+        "the variance for a standard deviation is a common slip. One network deviates from that by "
         "a factor whose variance per layer is 5/n with ReLU, 2/n without."
     ),
     formula=(

@@ -21,11 +21,11 @@ def measure(
     """Trains the same network from zeros, from equal weights and from He's."""
     x = torch.randn(rows, 2, dtype=torch.float64, generator=generator)
     y = torch.sin(2 * x[:, :1]) + x[:, 1:]
-    spreads, losses, networks = {}, {}, {}
+    differences, losses, networks = {}, {}, {}
     for init in ("zeros", "constant", "he_normal"):
         network = MLP(2, 1, widths=(width,), activation="tanh", init=init, generator=generator)
         networks[init] = network.double()
-        spreads[init], losses[init] = train(network, x, y, steps)
+        differences[init], losses[init] = train(network, x, y, steps)
     with torch.no_grad():
         constant = networks["zeros"](x)
     least = float(0.5 * ((y - y.mean()) ** 2).mean())
@@ -34,22 +34,22 @@ def measure(
     checks = [
         Check(
             "largest difference between hidden units trained from equal weights",
-            float(spreads["constant"].max()),
+            float(differences["constant"].max()),
             0.0,
             rounding,
             "equal sums; rounding of each step if a kernel orders them differently",
-            wrong=Wrong("random weights", measured=float(spreads["he_normal"].max())),
+            wrong=Wrong("random weights", measured=float(differences["he_normal"].max())),
         ),
         Check(
             "the same from zeros",
-            float(spreads["zeros"].max()),
+            float(differences["zeros"].max()),
             0.0,
             0.0,
             "exact: no gradient reaches the hidden layer, nor the last weights",
-            wrong=Wrong("random weights", measured=float(spreads["he_normal"].max())),
+            wrong=Wrong("random weights", measured=float(differences["he_normal"].max())),
         ),
         Check(
-            "spread of the predictions of a network trained from zeros",
+            "range of the predictions of a network trained from zeros",
             float(constant.max() - constant.min()),
             0.0,
             0.0,
@@ -76,24 +76,24 @@ def measure(
             relation=">=",
         ),
     ]
-    rows_ = [[k, float(spreads[k][-1]), float(losses[k][-1])] for k in spreads]
-    table = Table(["initialisation", "spread of units", "loss"], rows_)
-    return Finding(checks, table, {"spreads": spreads, "losses": losses, "least": least})
+    rows_ = [[k, float(differences[k][-1]), float(losses[k][-1])] for k in differences]
+    table = Table(["initialisation", "difference of units", "loss"], rows_)
+    return Finding(checks, table, {"differences": differences, "losses": losses, "least": least})
 
 
 def train(network: MLP, x: Tensor, y: Tensor, steps: int) -> tuple[Tensor, Tensor]:
     """Descent; the largest difference between hidden units, and the loss, before each step."""
     optimizer = create("sgd", network.parameters(), lr=0.5)
-    spreads, losses = [], []
+    differences, losses = [], []
     for _ in range(steps):
         optimizer.zero_grad()
         loss = 0.5 * ((network(x) - y) ** 2).mean()
         loss.backward()
         optimizer.step()
         weight = first_weight(network)
-        spreads.append((weight - weight[:1]).abs().max())
+        differences.append((weight - weight[:1]).abs().max())
         losses.append(loss.detach())
-    return torch.stack(spreads), torch.stack(losses)
+    return torch.stack(differences), torch.stack(losses)
 
 
 def first_weight(network: MLP) -> Tensor:
@@ -109,7 +109,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     rows = (("zeros", LINEAR, "zeros"), ("constant", THIRD, "equal"), ("he_normal", MODEL, "He"))
     for name, colour, label in rows:
         wide = 3.5 if name == "zeros" else 1.3  # two lines at 0, one over the other
-        left.plot(finding.data["spreads"][name], color=colour, lw=wide, label=label)
+        left.plot(finding.data["differences"][name], color=colour, lw=wide, label=label)
         right.plot(finding.data["losses"][name], color=colour, label=label)
     right.axhline(finding.data["least"], color=INK, ls="--", lw=0.8)
     right.annotate(

@@ -19,8 +19,8 @@ def measure(generator: torch.Generator, *, size: int = 4, draws: int = 10_000) -
     outputs = weights @ X.T  # (S, N)
     measured = outputs.T @ outputs / draws
     right, printed = sigma**2 / size * X @ X.T, sigma**2 / size * X.T @ X
-    spread = right.diagonal()
-    error = ((torch.outer(spread, spread) + right**2) / draws).sqrt()
+    variance = right.diagonal()
+    error = ((torch.outer(variance, variance) + right**2) / draws).sqrt()
     pairs = size * (size + 1) // 2
     limit = float(stats.norm.isf(1e-6 / (2 * pairs)))
     more = torch.randn(size + 3, size, generator=generator, dtype=torch.float64)
@@ -67,8 +67,8 @@ claim = Claim(
     id="linear-network-gp",
     title="A random linear network is a Gaussian process",
     statement=(
-        "With weights N(0, σ²/d) the outputs at the rows of X are normal with covariance "
-        "(σ²/d) XXᵀ, one row per point; document D prints XᵀX, one row per input."
+        "With weights N(0, σ²/d) the outputs at the rows of X are normal with covariance (σ²/d) "
+        "XXᵀ, one row per point. A common slip is XᵀX, which has one row per input."
     ),
     formula=(
         r"y = X w, \; w \sim \mathcal{N}\bigl(0, \tfrac{\sigma^2}{d} I\bigr) \;\Rightarrow\; "
@@ -78,6 +78,6 @@ claim = Claim(
     measure=measure,
     reference="Rasmussen and Williams (2006), Gaussian Processes, section 2.1.",
     full={"draws": 1_000_000},
-    errata=(Erratum("E34", "D", "N(0, (σ²/d) XᵀX)", "N(0, (σ²/d) XXᵀ)"),),
+    errata=(Erratum("E34", "N(0, (σ²/d) XᵀX)", "N(0, (σ²/d) XXᵀ)"),),
     draw=draw,
 )

@@ -38,7 +38,7 @@ def measure(
     # Corrections to the leading order are 1/√width.
     slack = 4 * (relative[-2] ** 2 + relative[-1] ** 2) ** 0.5 + widths[-2] ** -0.5
     one = jacobian_kernel(W[0], a[0], x)
-    spread = fluctuation[-2] / fluctuation[-1]
+    factor = fluctuation[-2] / fluctuation[-1]
     checks = [
         Check(
             f"relative change of the kernel at width {widths[-2]}",
@@ -55,11 +55,11 @@ def measure(
             0.0,
             "the theorem's rate 1/√width is an upper bound",
             ">=",
-            Wrong("a kernel that width does not calm", measured=1.0),
+            Wrong("a change that does not depend on the width", measured=1.0),
         ),
         Check(
             "factor by which the kernel's variance over random weights falls",
-            spread,
+            factor,
             step,
             4 * step * (2 * 2 / starts) ** 0.5,
             "4 standard errors of two variances, each √(2 / starts) of itself",
@@ -141,10 +141,10 @@ claim = Claim(
     id="ntk-constancy",
     title="The tangent kernel is constant only at infinite width",
     statement=(
-        "In training the tangent kernel changes by at most the order of 1/√width (here, one hidden "
-        "layer that starts at f = 0, by 1/width), and its variance over random weights is of the "
-        "order 1/width: it is constant and certain in the limit only. Document D states ∂K/∂t = 0 "
-        "without that condition."
+        "In training the tangent kernel changes by at most the order of 1/√width (here, for one "
+        "hidden layer that starts at f = 0, by 1/width), and its variance over random weights is "
+        "of the order 1/width. It is constant and deterministic only in the limit of infinite "
+        "width; ∂K/∂t = 0 is often stated without that condition."
     ),
     formula=(
         r"\sup_t \frac{\|K_t - K_0\|}{\|K_0\|} = O\bigl(m^{-1/2}\bigr), \qquad "
@@ -152,8 +152,11 @@ claim = Claim(
     ),
     sources=("E57", "M333", "M334"),
     measure=measure,
-    reference="Lee et al. (2019), Wide networks of any depth. https://arxiv.org/abs/1902.06720",
+    reference=(
+        "Lee et al. (2019), Wide neural networks of any depth evolve as linear models under "
+        "gradient descent. https://arxiv.org/abs/1902.06720"
+    ),
     full={"widths": (64, 256, 1024, 4096), "runs": 50, "starts": 2_000, "steps": 100},
-    errata=(Erratum("E57", "D", "∂K/∂t = 0", "∂K/∂t → 0 as the width → ∞"),),
+    errata=(Erratum("E57", "∂K/∂t = 0", "∂K/∂t → 0 as the width → ∞"),),
     draw=draw,
 )

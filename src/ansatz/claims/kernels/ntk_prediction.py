@@ -132,11 +132,11 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="ntk-prediction",
-    title="What a linearised network predicts after training",
+    title="The prediction of a linearised network after training",
     statement=(
-        "A network linearised in its weights and trained on squared errors to the end predicts "
-        "f₀(x) + k(x)ᵀK⁻¹(y - f₀), which interpolates the data; document D leaves out f₀(x), and "
-        "the curve misses the data."
+        "A network that is linearised in its weights and trained on squared errors to the end "
+        "predicts f₀(x) + k(x)ᵀK⁻¹(y - f₀), which interpolates the data. A common slip leaves out "
+        "f₀(x), and the curve misses the data."
     ),
     formula=(
         r"f_\infty(x) = f_0(x) + k(x)^\top K^{-1} (y - f_0(X)), \qquad "
@@ -146,6 +146,6 @@ claim = Claim(
     measure=measure,
     reference="Jacot et al. (2018), Neural tangent kernel. https://arxiv.org/abs/1806.07572",
     full={"width": 100},
-    errata=(Erratum("E21", "D", "kᵀK⁻¹(y - f)", "f₀(x) + kᵀK⁻¹(y - f₀)"),),
+    errata=(Erratum("E21", "kᵀK⁻¹(y - f)", "f₀(x) + kᵀK⁻¹(y - f₀)"),),
     draw=draw,
 )

@@ -17,8 +17,8 @@ def measure(generator: torch.Generator, *, logits: int = 101) -> Finding:
     """The probabilities of 0 and 1 that a loss implies, beside scipy's distribution."""
     f = torch.linspace(-6, 0.99, logits, dtype=torch.float64)  # below 1, where log(1 - f) exists
     no, yes = torch.zeros_like(f), torch.ones_like(f)
-    distribution = Bernoulli()
-    loss = {"no": distribution.loss(f[:, None], no), "yes": distribution.loss(f[:, None], yes)}
+    likelihood = Bernoulli()
+    loss = {"no": likelihood.loss(f[:, None], no), "yes": likelihood.loss(f[:, None], yes)}
     exact = torch.as_tensor(stats.bernoulli.logpmf(0, torch.sigmoid(f).numpy()))
     total = (-loss["no"]).exp() + (-loss["yes"]).exp()
     printed_total = (-printed(f, no)).exp() + (-printed(f, yes)).exp()
@@ -27,7 +27,7 @@ def measure(generator: torch.Generator, *, logits: int = 101) -> Finding:
     x = torch.randn(logits, 3, generator=generator, dtype=torch.float64)
     y = torch.randint(2, (logits,), generator=generator).double()
     w = torch.randn(3, generator=generator, dtype=torch.float64).requires_grad_()
-    (slope,) = torch.autograd.grad(distribution.loss((x @ w)[:, None], y).sum(), w)
+    (slope,) = torch.autograd.grad(likelihood.loss((x @ w)[:, None], y).sum(), w)
     formula = ((torch.sigmoid(x @ w) - y) @ x).detach()
     checks = [
         Check(
@@ -71,7 +71,7 @@ def measure(generator: torch.Generator, *, logits: int = 101) -> Finding:
         ),
         Check(
             "the loss at f = 2, y = 0 is a number",
-            float(distribution.loss(yes[:1, None] * 2, no[:1]).isfinite()),
+            float(likelihood.loss(yes[:1, None] * 2, no[:1]).isfinite()),
             1.0,
             0.0,
             "yes or no",
@@ -108,14 +108,14 @@ claim = Claim(
     title="Binary cross-entropy of a logit",
     statement=(
         "The two probabilities that the binary cross-entropy of a logit implies add up to 1, and "
-        "the loss is the logistic one, with the gradient (σ(wᵀx) - y) x; document D prints "
-        "log(1 - f) without the sigmoid, which does not add up and does not exist for f > 1."
+        "the loss is the logistic one, with the gradient (σ(wᵀx) - y) x. A common slip has log(1 - "
+        "f) without the sigmoid, which does not add up to 1 and does not exist for f > 1."
     ),
     formula=(r"\ell = -y \log \sigma(f) - (1 - y) \log(1 - \sigma(f)) = -\log \sigma((2y - 1) f)"),
     sources=("E20", "M090", "M096", "M097"),
     measure=measure,
     reference="Bishop (2006), Pattern Recognition and Machine Learning, eq. 4.90.",
     full={"logits": 2_001},
-    errata=(Erratum("E20", "D", "log(1 - f)", "log(1 - σ(f))"),),
+    errata=(Erratum("E20", "log(1 - f)", "log(1 - σ(f))"),),
     draw=draw,
 )

@@ -34,7 +34,7 @@ def measure(generator: torch.Generator, *, rows: int = 400, share: float = 0.2) 
             argmin(plain),
             odds,
             located,
-            "4 times the root of rounding over curvature: where a minimum can be told from near it",
+            "4 times the root of rounding over curvature: closer than that rounding hides it",
             wrong=Wrong(
                 "minimising Σ y log σ + (1-y) log(1-σ)",
                 measured=argmin(lambda f: -plain(f)),
@@ -77,11 +77,11 @@ def measure(generator: torch.Generator, *, rows: int = 400, share: float = 0.2) 
 
 def mean_loss(y: Tensor, weight: Tensor) -> Callable[[float], float]:
     """The weighted mean of the library's loss as a function of one logit for all rows."""
-    distribution = Bernoulli()
+    likelihood = Bernoulli()
 
     def value(logit: float) -> float:
         raw = torch.full((len(y), 1), float(logit), dtype=y.dtype)
-        return float((weight * distribution.loss(raw, y)).mean())
+        return float((weight * likelihood.loss(raw, y)).mean())
 
     return value
 
@@ -108,10 +108,10 @@ claim = Claim(
     id="cross-entropy-sign",
     title="The cross-entropy is minus a log-likelihood",
     statement=(
-        "What is minimised is the negative log-likelihood: it is never negative, and a constant "
+        "The loss to minimise is the negative log-likelihood. It is never negative, and a constant "
         "logit is best at the log odds of y, or at 0 when classes are weighted by one over their "
-        "frequency. Document C prints the node loss and the weighted likelihood without the "
-        "minus; minimising those drives the logit to infinity."
+        "frequency. A common slip prints the loss without the minus; minimising that drives the "
+        "logit to infinity."
     ),
     formula=(
         r"\ell = -\sum_i w_{y_i} \bigl[ y_i \log \sigma(f_i) + (1 - y_i) \log(1 - \sigma(f_i))"
@@ -121,6 +121,6 @@ claim = Claim(
     measure=measure,
     reference="Bishop (2006), Pattern Recognition and Machine Learning, section 4.3.2.",
     full={"rows": 20_000},
-    errata=(Erratum("E19", "C", "Σ y log σ(hθ) + (1-y) log(1-σ(hθ))", "minus the same"),),
+    errata=(Erratum("E19", "Σ y log σ(hθ) + (1-y) log(1-σ(hθ))", "minus the same"),),
     draw=draw,
 )

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def measure(
-    generator: torch.Generator, *, rows: int = 501, fresh: int = 4_000, level: float = 0.9
+    generator: torch.Generator, *, rows: int = 501, held_out: int = 4_000, level: float = 0.9
 ) -> Finding:
     """Minimises the loss over all order statistics, the only points where it has kinks."""
     y = torch.empty(rows, dtype=torch.float64).exponential_(generator=generator)
-    later = torch.empty(fresh, dtype=torch.float64).exponential_(generator=generator)
+    later = torch.empty(held_out, dtype=torch.float64).exponential_(generator=generator)
     candidates = y.sort().values
     right = library_loss(candidates, y, level)
     printed = printed_loss(candidates, y, level)
@@ -26,7 +26,7 @@ def measure(
     truth = float(np.quantile(y.numpy(), level, method="inverted_cdf"))
     median = library_loss(candidates, y, 0.5)
     half = (y - candidates[:, None]).abs().mean(1) / 2
-    error = (level * (1 - level) * (1 / rows + 1 / fresh)) ** 0.5
+    error = (level * (1 - level) * (1 / rows + 1 / held_out)) ** 0.5
     checks = [
         Check(
             f"share of y up to the minimiser, level {level}",
@@ -80,13 +80,13 @@ def library_loss(q: Tensor, y: Tensor, level: float) -> Tensor:
     alone = middle.loss(q[:, None, None].expand(-1, len(y), 1), y.expand(len(q), -1)).mean(1)
     if level == 0.5:
         return alone
-    distribution = Quantiles(levels=[0.5, level])
+    likelihood = Quantiles(levels=[0.5, level])
     low = (
         torch.minimum(y.min(), q.min()) - 1
     )  # a median below all, from which q is reached by a positive step
     step = q - low
     raw = torch.stack([low.expand(len(q)), step + torch.log(-torch.expm1(-step))], -1)  # (Q, 2)
-    both = distribution.loss(raw[:, None].expand(-1, len(y), 2), y.expand(len(q), -1)).mean(1)
+    both = likelihood.loss(raw[:, None].expand(-1, len(y), 2), y.expand(len(q), -1)).mean(1)
     return both - middle.loss(low.expand(len(y), 1), y).mean()
 
 
@@ -121,14 +121,14 @@ claim = Claim(
     title="The pinball loss is least at the quantile",
     statement=(
         "The constant that minimises the mean of max(τe, (τ-1)e), e = y - q, is the τ-quantile of "
-        "y, at τ = 1/2 it is half the absolute error, and it is never negative. Document C prints "
-        "(1-τ) in place of (τ-1), which has no minimum."
+        "y. At τ = 1/2 the loss is half the absolute error, and it is never negative. Often "
+        "printed with (1-τ) in place of (τ-1), which has no minimum."
     ),
     formula=r"q_\tau = \arg\min_q \mathbb{E} \max\{\tau (y - q), (\tau - 1)(y - q)\}",
     sources=("E4", "M104", "M111"),
     measure=measure,
     reference="Koenker and Bassett (1978), Regression quantiles. https://doi.org/10.2307/1913643",
-    full={"rows": 3_001, "fresh": 100_000},
-    errata=(Erratum("E4", "C", "max(τe, (1-τ)e)", "max(τe, (τ-1)e)"),),
+    full={"rows": 3_001, "held_out": 100_000},
+    errata=(Erratum("E4", "max(τe, (1-τ)e)", "max(τe, (τ-1)e)"),),
     draw=draw,
 )

@@ -1,1 +1,1 @@
-"""Claims about the methods that minimise a loss, and how fast they do."""
+"""Claims about optimisers and their rates of convergence."""

@@ -108,8 +108,8 @@ claim = Claim(
     title="AdaGrad accumulates; its k-th step is α / √k",
     statement=(
         "AdaGrad divides the gradient by the root of the sum of all its squares: under a constant "
-        "gradient of any size the k-th step is α / √k. A document prints v = g² without the sum "
-        "under this name; that is sign descent, where each coordinate moves by ±α for ever."
+        "gradient of any size the k-th step is α / √k. A common slip prints v = g² without the "
+        "sum; that is sign descent, where each coordinate moves by ±α for ever."
     ),
     formula=(
         r"G \leftarrow G + g^2, \quad \theta \leftarrow \theta - \alpha \frac{g}{\sqrt G}, \qquad "
@@ -122,6 +122,6 @@ claim = Claim(
         "stochastic optimization."
     ),
     full={"steps": 2000},
-    errata=(Erratum("E29", "C", "AdaGrad: v = g²", "G ← G + g²; v = g² is sign descent"),),
+    errata=(Erratum("E29", "AdaGrad: v = g²", "G ← G + g²; v = g² is sign descent"),),
     draw=draw,
 )

@@ -125,10 +125,10 @@ claim = Claim(
     id="adam",
     title="Adam's first step is α times the sign of the gradient",
     statement=(
-        "With the correction of the start, Adam's first step is α g / (|g| + ε): the rate, for "
-        "any gradient well above ε. Documents omit the rate and the correction, which makes it "
-        "(1 - β₁) / √(1 - β₂) = 3.2, or put ε under the root, which damps all gradients below "
-        "√ε = 1e-4. torch's Adam has ε outside."
+        "With the correction of the start, Adam's first step is α g / (|g| + ε): the rate, for any "
+        "gradient well above ε. Common slips omit the rate and the correction, which makes it (1 - "
+        "β₁) / √(1 - β₂) = 3.2, or put ε under the root, which damps all gradients below √ε = "
+        "1e-4. torch's Adam has ε outside."
     ),
     formula=(
         r"\theta_t = \theta_{t-1} - \alpha \frac{\hat m_t}{\sqrt{\hat v_t} + \epsilon}, \quad "
@@ -143,8 +143,8 @@ claim = Claim(
     ),
     full={"steps": 1000},
     errata=(
-        Erratum("E2", "B, D", "η_t = 1 / (√γ + δ), no rate, no correction", "α m̂ / (√v̂ + ε)"),
-        Erratum("E3", "C", "α m̂ / √(v̂ + ε) in one line", "α m̂ / (√v̂ + ε)"),
+        Erratum("E2", "η_t = 1 / (√γ + δ), no rate, no correction", "α m̂ / (√v̂ + ε)"),
+        Erratum("E3", "α m̂ / √(v̂ + ε) in one line", "α m̂ / (√v̂ + ε)"),
     ),
     draw=draw,
 )

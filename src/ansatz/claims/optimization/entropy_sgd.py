@@ -173,10 +173,10 @@ claim = Claim(
     id="entropy-sgd",
     title="Local entropy prefers flat minima",
     statement=(
-        "Local entropy averages e⁻ᶠ over a window of width 1/√γ about x. A well of curvature λ is "
-        "lifted by half of log(λ + γ), so that of two wells of about equal depth the flat one is "
-        "the lower. Its gradient is γ (x - ⟨x'⟩); Entropy-SGD estimates the mean by Langevin steps "
-        "and leaves a sharp minimum in which plain descent stays."
+        "Local entropy averages e⁻ᶠ over a window of width 1/√γ about x. It lifts a well of "
+        "curvature λ by half of log(λ + γ), so of two wells of about equal depth the flat one "
+        "becomes the lower. Its gradient is γ (x - ⟨x'⟩); Entropy-SGD estimates the mean by "
+        "Langevin steps and leaves a sharp minimum in which plain descent stays."
     ),
     formula=(
         r"F(x) = -\log \int e^{-f(x') - \frac\gamma2 (x - x')^2} dx', \qquad "

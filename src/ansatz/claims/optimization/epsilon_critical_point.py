@@ -117,9 +117,9 @@ claim = Claim(
     title="An ε-critical point within 2L (h₀ - h*) / ε² steps",
     statement=(
         "Gradient descent at the rate 1/L on any L-smooth loss that is bounded below by h* meets a "
-        "gradient of size ε at most within 2L (h₀ - h*) / ε² steps: each step before gains "
-        "ε² / (2L), and the gains add up to h₀ - h*. (The documents leave this proof open.) "
-        "A slope with teeth needs two thirds of that, so that the half of the bound is no bound."
+        "gradient of size at most ε within 2L (h₀ - h*) / ε² steps: each step before gains ε² / "
+        "(2L), and the gains add up to at most h₀ - h*. A slope with teeth needs two thirds of "
+        "that number, so half of it is not a bound."
     ),
     formula=(
         r"\min_{t < T} \|\nabla h(\theta_t)\| \le \epsilon \quad \text{for} \quad "

@@ -143,8 +143,8 @@ claim = Claim(
     statement=(
         "On the game min over θ, max over φ of θφ, extragradient with both players at the half "
         "point shrinks the distance to the saddle by √(1 - η² + η⁴) per step: from 1.41 to 0.118 "
-        "in 500 steps of 0.1. A document lets each player look ahead only in its own variable; "
-        "that is plain descent and ascent here, and spirals out to 17."
+        "in 500 steps of 0.1. A common slip lets each player look ahead only in its own variable; "
+        "on this game that is plain descent and ascent, and spirals out to 17."
     ),
     formula=(
         r"\theta_{t+1} = \theta_t - \eta \nabla_\theta \ell(\theta_{t+\frac12}, "
@@ -159,6 +159,6 @@ claim = Claim(
         "networks. https://arxiv.org/abs/1802.10551"
     ),
     full={"steps": 3000},
-    errata=(Erratum("E7", "D", "∇_θ ℓ(θ½, φ), ∇_φ ℓ(θ, φ½)", "both gradients at (θ½, φ½)"),),
+    errata=(Erratum("E7", "∇_θ ℓ(θ½, φ), ∇_φ ℓ(θ, φ½)", "both gradients at (θ½, φ½)"),),
     draw=draw,
 )

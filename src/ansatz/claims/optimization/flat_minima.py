@@ -219,9 +219,9 @@ claim = Claim(
     statement=(
         "Networks trained from the same start on the same rows at the same rate end at a smaller "
         "largest curvature when their batches are small, also when compared at equal training "
-        "loss. The average of late weights has a lower loss than the weights it is made of, but "
-        "their curvature to within 1 %: that it is flatter than the last weights is mostly that "
-        "curvature rises while training goes on, which it does without any noise too, up to 2 / η."
+        "loss. The average of late weights has a lower loss than the weights that it averages, but "
+        "the same curvature to within 1 %. That it is flatter than the last weights is mostly "
+        "because curvature rises during training, up to 2 / η, also without any noise."
     ),
     formula=(
         r"\lambda_{\max}(\nabla^2 h)\big|_{B = 4} < \lambda_{\max}(\nabla^2 h)\big|_{B = N} "

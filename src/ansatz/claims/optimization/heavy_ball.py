@@ -129,8 +129,8 @@ claim = Claim(
     title="The heavy ball's last step and its rate",
     statement=(
         "Under a constant gradient g the heavy ball's step is -ηg (1 + β + ... + βᵗ) and tends to "
-        "-ηg / (1 - β); documents that start the sum at τ = 1 have β times that, and no step at "
-        "all for β = 0. On a quadratic of condition κ its best constants give the factor "
+        "-ηg / (1 - β). A common slip starts the sum at τ = 1, which gives β times that, and no "
+        "step at all for β = 0. On a quadratic of condition κ the best constants give the factor "
         "(√κ - 1) / (√κ + 1) per step, where descent has (κ - 1) / (κ + 1)."
     ),
     formula=(
@@ -142,8 +142,6 @@ claim = Claim(
     measure=measure,
     reference="Polyak (1964), Some methods of speeding up the convergence of iteration methods.",
     full={"condition": 1000.0, "steps": 2000},
-    errata=(
-        Erratum("E26", "B, D", "-ηg Σ β^τ from τ = 1", "-ηg Σ β^τ from τ = 0, limit -ηg / (1 - β)"),
-    ),
+    errata=(Erratum("E26", "-ηg Σ β^τ from τ = 1", "-ηg Σ β^τ from τ = 0, limit -ηg / (1 - β)"),),
     draw=draw,
 )

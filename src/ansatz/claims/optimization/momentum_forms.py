@@ -1,4 +1,4 @@
-"""The forms of momentum in the books take one path, each at its own rate."""
+"""The textbook forms of momentum take one path, each at its own rate."""
 
 from collections.abc import Sequence
 
@@ -111,10 +111,9 @@ claim = Claim(
     id="momentum-forms",
     title="Average, velocity and torch's momentum take the same path",
     statement=(
-        "The exponential average m = βm + (1 - β)∇h at the rate α / (1 - β), the velocity "
-        "v = βv - α∇h and torch's v = βv + ∇h at the rate α take the same path. At equal rates the "
-        "average's steps are 1 - β times as long. A document prints the average under the heading "
-        "'SGD without momentum'."
+        "The exponential average m = βm + (1 - β)∇h at the rate α / (1 - β), the velocity v = βv - "
+        "α∇h and torch's v = βv + ∇h at the rate α take the same path. At equal rates the "
+        "average's steps are 1 - β times as long."
     ),
     formula=(
         r"m_{t+1} = \beta m_t + (1-\beta) \nabla h, \quad \theta_{t+1} = \theta_t - "

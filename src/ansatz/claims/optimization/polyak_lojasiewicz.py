@@ -145,9 +145,9 @@ claim = Claim(
     title="The Polyak-Łojasiewicz inequality gives a geometric rate",
     statement=(
         "If half the squared gradient is at least μ (h - h*), gradient descent at the rate 1/L "
-        "shrinks the gap h - h* by 1 - μ/L at every step, with no convexity: x² + 3 sin²x and a "
-        "quadratic with a valley of minima show it. A printed proof has θ_T on both sides of the "
-        "step, where the right-hand side needs θ_{T-1}."
+        "shrinks the gap h - h* by 1 - μ/L at every step, without convexity: x² + 3 sin²x and a "
+        "quadratic with a valley of minima show it. A common slip in the proof has θ_T on both "
+        "sides of the step, where the right-hand side needs θ_{T-1}."
     ),
     formula=(
         r"\tfrac12 \|\nabla h\|^2 \ge \mu (h - h^*) \;\Rightarrow\; "
@@ -164,9 +164,7 @@ claim = Claim(
     errata=(
         Erratum(
             "E64",
-            "B",
-            "proofs marked TODO (steps to an ε-critical point, convolution theorem, gradients of "
-            "convolutions); PL step: h(θ_T) - h* ≤ (1 - μ/L) (h(θ_T) - h*)",
+            "h(θ_T) - h* ≤ (1 - μ/L) (h(θ_T) - h*)",
             "h(θ_T) - h* ≤ (1 - μ/L) (h(θ_{T-1}) - h*)",
         ),
     ),

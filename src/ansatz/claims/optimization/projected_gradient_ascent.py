@@ -150,11 +150,11 @@ claim = Claim(
     id="projected-gradient-ascent",
     title="Projected gradient ascent stays in the ball and finds its best point",
     statement=(
-        "Ascending by the gradient and then moving to the nearest point of a ball keeps every "
-        "iterate in it. On a concave quadratic with curvatures from μ to L it converges to the "
-        "best point of the ball, by the factor 1 - μ/L per step at the rate 1/L, and in the end "
-        "by (1 - μ/L) / (1 + m), m the multiplier of the constraint over L; on a linear function "
-        "to the point of the sphere along the gradient."
+        "Ascending by the gradient and then moving to the nearest point of a ball leaves every "
+        "iterate in it. On a concave quadratic with curvatures from μ to L the method converges to "
+        "the best point of the ball, by the factor 1 - μ/L per step at the rate 1/L, and in the "
+        "end by (1 - μ/L) / (1 + m), where m is the multiplier of the constraint over L. On a "
+        "linear function it converges to the point of the sphere along the gradient."
     ),
     formula=(
         r"\eta \leftarrow \Pi_r(\eta + \alpha \nabla \ell(\eta)), \qquad "

@@ -78,18 +78,18 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.axvline(10.5, color=INK, lw=0.8, ls="--")
     axes.text(11, axes.get_ylim()[1] * 0.9, "the gradient is switched off")
     axes.set(xlabel="step", ylabel="length of the step / rate")
-    axes.set_title("without a gradient RMSProp stands still: it has no momentum")
+    axes.set_title("without a gradient RMSProp stops: it has no momentum")
     axes.legend(loc="center right")
 
 
 claim = Claim(
     id="rmsprop",
-    title="RMSProp brings the second moment, not momentum",
+    title="RMSProp averages squared gradients; it has no momentum",
     statement=(
-        "RMSProp divides the gradient by the root of an exponential average of its squares: Adam "
-        "with β₁ = 0 and without the correction of the start. It has no momentum (a document "
-        "speaks of its momentum feature, and heads the momentum formula 'without momentum'): "
-        "when the gradient vanishes it stands still, where momentum rolls on."
+        "RMSProp divides the gradient by the root of an exponential average of its squares: it is "
+        "Adam with β₁ = 0 and without the correction of the start. It has no momentum, though Adam "
+        "is often said to take its momentum from RMSProp: when the gradient vanishes RMSProp "
+        "stops, where momentum rolls on."
     ),
     formula=(
         r"v \leftarrow \beta v + (1 - \beta) g^2, \qquad "
@@ -102,9 +102,8 @@ claim = Claim(
     errata=(
         Erratum(
             "E62",
-            "C",
-            "'momentum feature of RMSprop'; 'SGD without momentum' over m = βm + (1 - β)g",
-            "RMSProp supplies the average of squared gradients; that formula is momentum",
+            "'momentum of RMSProp'; m = βm + (1 - β)g called 'SGD without momentum'",
+            "RMSProp averages squared gradients; that formula is momentum",
         ),
     ),
     draw=draw,

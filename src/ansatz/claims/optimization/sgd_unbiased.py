@@ -35,7 +35,7 @@ def measure(generator: torch.Generator, *, rows: int = 8, shown: int = 3) -> Fin
     full, _ = gradient(list(range(rows)))
     full = full / rows
     each = torch.stack([gradient([i])[0] for i in range(rows)])  # (N, D)
-    spread = float(((each - full) ** 2).sum() / (rows - 1))
+    variance = float(((each - full) ** 2).sum() / (rows - 1))
     means, sums, variances = [], [], []
     for size in range(1, rows + 1):
         found = [gradient(list(batch)) for batch in combinations(range(rows), size)]
@@ -44,7 +44,7 @@ def measure(generator: torch.Generator, *, rows: int = 8, shown: int = 3) -> Fin
         sums.append(torch.stack([total for total, _ in found]).mean(0))
         variances.append(float(((mean - full) ** 2).sum(1).mean()))
     sizes = torch.arange(1, rows + 1, dtype=torch.float64)
-    predicted = spread / sizes * (1 - sizes / rows)
+    predicted = variance / sizes * (1 - sizes / rows)
     scale = float(each.abs().max())
     long = each[:-1].mean(0)  # a batch of all rows but the last, and one of the last
     uneven = 0.5 * (long + each[-1])
@@ -71,9 +71,9 @@ def measure(generator: torch.Generator, *, rows: int = 8, shown: int = 3) -> Fin
             f"variance of the gradient of a batch of {shown}",
             variances[shown - 1],
             float(predicted[shown - 1]),
-            64 * rows * EPS * spread,
+            64 * rows * EPS * variance,
             "rounding of squares",
-            wrong=Wrong("S² / B, as if there were no end of rows", predicted=spread / shown),
+            wrong=Wrong("S² / B, as if there were no end of rows", predicted=variance / shown),
         ),
         Check(
             "largest gap of the mean over an epoch's batches of unequal size, weighted by size",
@@ -88,7 +88,7 @@ def measure(generator: torch.Generator, *, rows: int = 8, shown: int = 3) -> Fin
         ["batch size", "variance", "S²/B (1 - B/N)"],
         [[int(b), v, float(p)] for b, v, p in zip(sizes, variances, predicted, strict=True)],
     )
-    data = {"sizes": sizes, "variances": variances, "spread": spread, "rows": rows}
+    data = {"sizes": sizes, "variances": variances, "variance": variance, "rows": rows}
     return Finding(checks, table, data)
 
 
@@ -98,9 +98,9 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
     data, axes = finding.data, paper.subplots()
     b = torch.linspace(1, data["rows"], 200)
-    axes.plot(b, data["spread"] / b * (1 - b / data["rows"]), color=INK, label="S²/B (1 - B/N)")
+    axes.plot(b, data["variance"] / b * (1 - b / data["rows"]), color=INK, label="S²/B (1 - B/N)")
     axes.plot(
-        b, data["spread"] / b, "--", lw=0.8, color=LINEAR, label="S²/B: as if rows had no end"
+        b, data["variance"] / b, "--", lw=0.8, color=LINEAR, label="S²/B: as if rows had no end"
     )
     axes.plot(data["sizes"], data["variances"], "o", markersize=6, color=MODEL, label="all batches")
     axes.set(xlabel="rows in a batch", ylabel="variance of its gradient")
@@ -113,8 +113,8 @@ claim = Claim(
     title="The gradient of a random batch is unbiased",
     statement=(
         "Averaged over all batches of B of N rows, the mean gradient of a batch is the gradient "
-        "over all rows, and its variance is S²/B (1 - B/N). The sum over a batch, which one "
-        "document uses, is B times as large; and a short last batch must be weighted by its size."
+        "over all rows, and its variance is S²/B (1 - B/N). The sum over a batch, which is also in "
+        "use, is B times as large; and a short last batch must be weighted by its size."
     ),
     formula=(
         r"\mathrm{E}_{\mathcal B} \frac1B \sum_{i \in \mathcal B} \nabla \ell_i = "

@@ -98,7 +98,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     scale = torch.logspace(-2, 1, len(data["ratios"]))
     right.plot(scale, data["ratios"], "o", color=MODEL, markersize=2, alpha=0.6)
     right.axhline(bound, color=INK, label="L")
-    right.axhline(bound / 2, color=LINEAR, ls="--", lw=0.8, label="L / 2 is no bound")
+    right.axhline(bound / 2, color=LINEAR, ls="--", lw=0.8, label="L / 2 is not a bound")
     right.set(xlabel="size of a and b", ylabel="|∇h(a) - ∇h(b)| / |a - b|")
     right.set_ylim(0, 1.25 * bound)
     right.set_title("... and no pair exceeds it")
@@ -111,8 +111,8 @@ claim = Claim(
     title="L-smoothness is the largest curvature",
     statement=(
         "The gradient of logistic regression is Lipschitz with L = σ₁(X)² / (4N), the largest "
-        "eigenvalue of its Hessian, which it has at 0. Power iteration with products of the "
-        "Hessian and a vector finds it; no pair of points exceeds it, and a near one reaches it."
+        "eigenvalue of its Hessian at 0. Power iteration with products of the Hessian and a vector "
+        "finds it; no pair of points exceeds it, and a pair near 0 reaches it."
     ),
     formula=(
         r"\|\nabla h(a) - \nabla h(b)\| \le L \|a - b\|, \qquad "

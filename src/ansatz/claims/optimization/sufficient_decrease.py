@@ -80,9 +80,9 @@ def decreases(loss: Loss, L: float, start: Tensor, rate: float, steps: int) -> t
     values = torch.stack([loss(point) for point in path])
     gradients = torch.stack([torch.func.grad(loss)(point) for point in path[:-1]])
     unit = (gradients**2).sum(1) / L
-    tell = unit > 1e-9 * values[0].abs()  # beyond, the loss is flat to rounding
-    share = ((values[:-1] - values[1:]) / unit)[tell]
-    return share, float(4 * EPS * values[0].abs() / unit[tell].min())
+    steep = unit > 1e-9 * values[0].abs()  # beyond, the loss is flat to rounding
+    share = ((values[:-1] - values[1:]) / unit)[steep]
+    return share, float(4 * EPS * values[0].abs() / unit[steep].min())
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
@@ -105,8 +105,8 @@ claim = Claim(
     statement=(
         "If the gradient is L-Lipschitz, a step of gradient descent at the rate 1/L lowers the "
         "loss by at least |∇h|² / (2L), convex or not; the factor 1/2 is reached where the "
-        "curvature along the gradient is L. It is an inequality, where a derivation in the "
-        "documents ends with an equals sign. At the rate 2.5/L the loss may rise."
+        "curvature along the gradient is L. It is an inequality, often printed with an equals "
+        "sign. At the rate 2.5/L the loss may rise."
     ),
     formula=(
         r"h\!\left(\theta - \tfrac1L \nabla h(\theta)\right) \le "

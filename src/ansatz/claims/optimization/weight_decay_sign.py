@@ -113,9 +113,9 @@ claim = Claim(
     id="weight-decay-sign",
     title="Weight decay multiplies the weights by 1 - ημ",
     statement=(
-        "Weight decay adds μθ to the gradient, so that without any gradient the weights shrink by "
-        "1 - ημ per step; on ½|θ - c|² they come to rest at c / (1 + μ), as in ridge regression. "
-        "The documents print the opposite sign, under which they grow, and lose η before the "
+        "Weight decay adds μθ to the gradient, so without any gradient the weights shrink by 1 - "
+        "ημ per step; on ½|θ - c|² they come to rest at c / (1 + μ), as in ridge regression. Often "
+        "printed with the opposite sign, under which the weights grow, or without η before the "
         "gradient, which moves the place of rest."
     ),
     formula=(
@@ -132,7 +132,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E1",
-            "B, D",
             "θ - η(∇ℓ - μθ) = (1 - ημ)θ - ∇ℓ",
             "θ - η(∇ℓ + μθ) = (1 - ημ)θ - η∇ℓ",
         ),

@@ -1,4 +1,4 @@
-"""The gated recurrent unit mixes its state with a candidate, and there are two of them."""
+"""The gated recurrent unit mixes its state with a candidate; it has two forms."""
 
 import torch
 from torch import Tensor
@@ -36,13 +36,13 @@ def measure(generator: torch.Generator, *, inputs: int = 3, units: int = 4) -> F
             rounding,
             because,
             wrong=Wrong(
-                "the reset gate ζ mixed in its place (document B)",
+                "the reset gate ζ mixed in its place",
                 measured=float((mixed - theirs).abs().max()),
                 erratum="E52",
             ),
         ),
         Check(
-            "largest difference of the documents' cell from torch's, U diagonal",
+            "largest difference of the paper's cell from torch's, U diagonal",
             float((before - theirs_diagonal).abs().max()),
             0.0,
             rounding,
@@ -81,11 +81,11 @@ def cell(
 
 claim = Claim(
     id="gru-cell",
-    title="The gated recurrent unit, of which there are two",
+    title="The gated recurrent unit has two forms",
     statement=(
-        "A GRU mixes its state with the candidate, z = σ ⊙ z₋ + (1-σ) ⊙ z̃; document B writes the "
-        "reset gate ζ for the candidate. The documents reset the state before the matrix product "
-        "and torch after it: two cells, equal only for a diagonal matrix."
+        "A GRU mixes its state with the candidate, z = σ ⊙ z₋ + (1-σ) ⊙ z̃; the reset gate ζ in "
+        "place of the candidate is a common slip. The paper resets the state before the matrix "
+        "product and torch after it: two cells, equal only for a diagonal matrix."
     ),
     formula=(
         r"z_t = \sigma_t \odot z_{t-1} + (1 - \sigma_t) \odot \tilde z_t, \qquad "
@@ -93,7 +93,10 @@ claim = Claim(
     ),
     sources=("E52", "M250"),
     measure=measure,
-    reference="Cho et al. (2014), eqs. 5 to 8. https://arxiv.org/abs/1406.1078",
+    reference=(
+        "Cho et al. (2014), Learning phrase representations using RNN encoder-decoder for "
+        "statistical machine translation, eqs. 5 to 8. https://arxiv.org/abs/1406.1078"
+    ),
     full={"inputs": 64, "units": 64},
-    errata=(Erratum("E52", "B", "z = σ ⊙ z₋ + (1-σ) ⊙ ζ", "z = σ ⊙ z₋ + (1-σ) ⊙ z̃"),),
+    errata=(Erratum("E52", "z = σ ⊙ z₋ + (1-σ) ⊙ ζ", "z = σ ⊙ z₋ + (1-σ) ⊙ z̃"),),
 )

@@ -1,4 +1,4 @@
-"""The eigenvalues of a random matrix fill a disk evenly, and what that means for a recurrence."""
+"""The eigenvalues of a random matrix fill a disk evenly, and a recurrence may start alike."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def measure(generator: torch.Generator, *, size: int = 100, matrices: int = 10) -> Finding:
-    """Moduli of eigenvalues, and the linearity that tells an LRU from a minGRU."""
+    """Moduli of eigenvalues, and the linearity of an LRU, which a minGRU lacks."""
     draws = torch.randn(matrices, size, size, generator=generator, dtype=torch.float64).numpy()
     moduli = np.abs(np.linalg.eigvals(draws / size**0.5))  # variance 1/n, as Glorot's
     means = moduli.mean(1)
@@ -118,10 +118,10 @@ claim = Claim(
     id="lru-initialization",
     title="A linear recurrent unit that starts like a Glorot matrix",
     statement=(
-        "The eigenvalues of a random matrix with variance 1/n fill the unit disk evenly, so that "
-        "a diagonal recurrence starts alike if r², not r as printed, is uniform: the mean modulus "
-        "is 2/3. Documents B and D also call the minGRU by the name LRU: an LRU is linear in its "
-        "input, a minGRU is not, though a prefix scan computes both."
+        "The eigenvalues of a random matrix with variance 1/n fill the unit disk evenly, so a "
+        "diagonal recurrence starts alike if r², not r as often printed, is uniform: the mean "
+        "modulus is 2/3. The minGRU is sometimes called an LRU: an LRU is linear in its input, a "
+        "minGRU is not, though a prefix scan computes both."
     ),
     formula=(
         r"\lambda = \exp(-e^{\nu} + i \varphi), \quad r = |\lambda| = e^{-e^\nu} \in (0, 1), \quad "
@@ -129,12 +129,14 @@ claim = Claim(
     ),
     sources=("E53", "M252", "M253", "M254", "M255"),
     measure=measure,
-    reference="Orvieto et al. (2023), section 3.2.1. https://arxiv.org/abs/2303.06349",
+    reference=(
+        "Orvieto et al. (2023), Resurrecting recurrent neural networks for long sequences, section "
+        "3.2.1. https://arxiv.org/abs/2303.06349"
+    ),
     full={"size": 400, "matrices": 50},
     errata=(
         Erratum(
             "E53",
-            "B, D",
             "LRU: z = σ(Gx) ⊙ z + (1-σ) ⊙ Vx; r uniform",
             "that is the minGRU; LRU: ζ = Λζ + Cx with r² uniform",
         ),

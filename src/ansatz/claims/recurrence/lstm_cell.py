@@ -37,7 +37,7 @@ def measure(generator: torch.Generator, *, inputs: int = 3, units: int = 4) -> F
             rounding,
             because,
             wrong=Wrong(
-                "o ⊙ c (document A)", measured=float((plain - theirs).abs().max()), erratum="E51"
+                "o ⊙ c", measured=float((plain - theirs).abs().max()), erratum="E51"
             ),
         ),
         Check(
@@ -47,7 +47,7 @@ def measure(generator: torch.Generator, *, inputs: int = 3, units: int = 4) -> F
             rounding,
             because,
             wrong=Wrong(
-                "input gate and candidate under each other's name (document B)",
+                "input gate and candidate exchanged",
                 measured=float((swapped - their_c).abs().max()),
                 erratum="E51",
             ),
@@ -59,7 +59,7 @@ def measure(generator: torch.Generator, *, inputs: int = 3, units: int = 4) -> F
             0,
             "whole numbers",
             wrong=Wrong(
-                "o ⊙ tanh(Uc) has a matrix more (documents B, D)",
+                "o ⊙ tanh(Uc) has one more matrix",
                 measured=counted + units * units,
                 erratum="E51",
             ),
@@ -88,9 +88,9 @@ claim = Claim(
     id="lstm-cell",
     title="The LSTM cell",
     statement=(
-        "The output of an LSTM cell is o ⊙ tanh(c), and with f = 1, i = 0 the state is kept for "
-        "ever, as in torch. Document A prints o ⊙ c; B and D print o ⊙ tanh(Uc) with a matrix that "
-        "the cell does not have, and B names the input gate and the candidate by each other."
+        "The output of an LSTM cell is o ⊙ tanh(c), and with f = 1, i = 0 the state stays for "
+        "ever, as in torch. Common slips are o ⊙ c, o ⊙ tanh(Uc) with a matrix that the cell does "
+        "not have, and the names of input gate and candidate exchanged."
     ),
     formula=(
         r"c_t = f \odot c_{t-1} + i \odot \tanh(W_g x + U_g h + b_g), \qquad "
@@ -100,5 +100,5 @@ claim = Claim(
     measure=measure,
     reference="Gers et al. (2000), Learning to forget. https://doi.org/10.1162/089976600300015015",
     full={"inputs": 64, "units": 64},
-    errata=(Erratum("E51", "A, B, D", "h = o ⊙ c (A), o ⊙ tanh(Uc) (B, D)", "h = o ⊙ tanh(c)"),),
+    errata=(Erratum("E51", "h = o ⊙ c, or o ⊙ tanh(Uc)", "h = o ⊙ tanh(c)"),),
 )

@@ -1,1 +1,1 @@
-"""Regularisation and normalisation: the tricks of the trade, and what each of them is."""
+"""Claims about regularisation and normalisation."""

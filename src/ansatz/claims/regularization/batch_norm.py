@@ -96,7 +96,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(t, running, "o", color=MODEL, markersize=4, label="running mean")
     axes.axhline(mean, color=LINEAR, linestyle="--", linewidth=0.9, label="mean μ of the unit")
     axes.set(xlabel="batches seen", ylabel="running mean of one unit")
-    axes.set_title("what evaluation subtracts is an average over batches, and starts at 0")
+    axes.set_title("evaluation subtracts an average over batches, which starts at 0")
     axes.legend(loc="center right")
 
 
@@ -104,9 +104,9 @@ claim = Claim(
     id="batch-norm",
     title="Batch normalisation centres and scales each unit",
     statement=(
-        "While training, every unit has mean 0 and variance v/(v + ε) over the batch, where the "
-        "documents leave out ε; when evaluating, running statistics take the place of the batch's, "
-        "so that a row's output no longer depends on the rows beside it."
+        "In training, every unit has mean 0 and variance v/(v + ε) over the batch (ε is often left "
+        "out). In evaluation, running statistics replace those of the batch, so a row's output no "
+        "longer depends on the other rows."
     ),
     formula=(
         r"\hat z = \gamma \frac{z - \mu_B}{\sqrt{\sigma_B^2 + \epsilon}} + \beta, \qquad "

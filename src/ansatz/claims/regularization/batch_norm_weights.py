@@ -125,11 +125,11 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(SCALES, gradient, "o", color=MODEL, markersize=6, label="with batch norm")
     axes.plot(
         SCALES, [gradient[3]] * len(SCALES), "--", color=LINEAR, linewidth=0.9,
-        label="a gradient that does not see the scale",
+        label="a gradient that does not depend on the scale",
     )  # fmt: skip
     logarithmic(axes.xaxis, axes.yaxis)
     axes.set(xlabel="scale of the weights w", ylabel="norm of the gradient")
-    axes.set_title("the outputs do not see the scale of w, the gradient falls as 1 / scale")
+    axes.set_title("outputs do not depend on the scale of w; the gradient falls as 1 / scale")
     axes.legend()
 
 
@@ -139,7 +139,7 @@ claim = Claim(
     statement=(
         "The batch norm of wᵀx is γ wᵀ(x − μ)/‖w‖_Σ with the centred covariance Σ of x: it does "
         "not change with the scale of w, its gradient is orthogonal to w, and it equals weight "
-        "normalisation times ‖w‖₂/‖w‖_Σ. One document prints ‖w‖₁, and Σ = E[xxᵀ]."
+        "normalisation times ‖w‖₂/‖w‖_Σ. Often printed with ‖w‖₁, and with Σ = E[xxᵀ]."
     ),
     formula=(
         r"\mathrm{BN}(w^\top x) = \gamma \frac{w^\top (x - \mu)}{\|w\|_\Sigma}, \qquad "
@@ -149,6 +149,6 @@ claim = Claim(
     measure=measure,
     reference="Kohler et al. (2019), Exponential convergence rates for batch normalization. https://arxiv.org/abs/1805.10694",
     full={"rows": 5000, "inputs": 40},
-    errata=(Erratum("E50", "D", "scale ‖w‖₁ / ‖w‖_Σ, Σ = E[x xᵀ]", "‖w‖₂ / ‖w‖_Σ, Σ = Cov(x)"),),
+    errata=(Erratum("E50", "scale ‖w‖₁ / ‖w‖_Σ, Σ = E[x xᵀ]", "‖w‖₂ / ‖w‖_Σ, Σ = Cov(x)"),),
     draw=draw,
 )

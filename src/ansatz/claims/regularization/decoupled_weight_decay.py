@@ -113,7 +113,7 @@ def apart(one: Tensor, other: Tensor) -> float:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """Norms without a gradient, and the geometric distribution over them."""
+    """Norms without a gradient, and the predicted geometric decrease."""
     axes = paper.subplots()
     norms, factor = finding.data["norms"], finding.data["factor"]
     t = torch.arange(len(norms["SGD"]))
@@ -123,7 +123,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     ):
         axes.plot(t[::5], norm[::5], mark, color=colour, markersize=5, label=name)
     axes.set(xlabel="steps with a gradient of zero", ylabel="norm of the weights / first norm")
-    axes.set_title("decay shrinks by a factor; a penalty inside Adam marches at full speed")
+    axes.set_title("decay shrinks by a factor; a penalty inside Adam moves at full speed")
     axes.legend()
 
 

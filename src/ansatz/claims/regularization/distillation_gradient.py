@@ -131,7 +131,7 @@ claim = Claim(
     statement=(
         "The tempered cross-entropy −Σ p log q of teacher p and student q has gradient (q − p)/T "
         "with respect to the student's logits and is least where they equal the teacher's up to a "
-        "constant. The documents print the sum without its minus, and the gradient (p − q)/T of it."
+        "constant. A common slip prints the sum without its minus, with the gradient (p − q)/T."
     ),
     formula=(
         r"\ell(r) = -\sum_k p_k \log q_k, \quad p = \mathrm{softmax}(t/T),\; "
@@ -141,8 +141,6 @@ claim = Claim(
     measure=measure,
     reference="Hinton, Vinyals and Dean (2015), Distilling the knowledge in a neural network. https://arxiv.org/abs/1503.02531",
     full={"classes": 100, "steps": 1000},
-    errata=(
-        Erratum("E18", "B, D", "ℓ = Σ p log q, gradient (p − q)/T", "ℓ = −Σ p log q, (q − p)/T"),
-    ),
+    errata=(Erratum("E18", "ℓ = Σ p log q, gradient (p − q)/T", "ℓ = −Σ p log q, (q − p)/T"),),
     draw=draw,
 )

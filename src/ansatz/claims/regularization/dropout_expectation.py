@@ -30,7 +30,7 @@ def measure(
     worst = max(abs(m - (1 - p) ** 2 * linear) for p, m in means.items())
     printed = min(abs(m - p**2 * linear) for p, m in means.items())
     positive = (first.abs(), last.abs(), x)  # so that the weights of a unit do not cancel
-    spread, error = simulated_variance(*positive, 0.5, samples, generator)
+    variance, error = simulated_variance(*positive, 0.5, samples, generator)
     by_units = float(((last.abs() @ first.abs()) * x).square().sum())  # (1 - π)/π = 1 at π = ½
     by_weights = float((last[:, None] * first * x).square().sum())
     soft = geometric_mean_gap(first, x, 0.7)
@@ -46,7 +46,7 @@ def measure(
         ),
         Check(
             "variance of torch's dropout on the inputs of a linear network",
-            spread,
+            variance,
             by_units,
             5 * error,
             f"5 standard errors over {samples} masks",
@@ -150,8 +150,8 @@ claim = Claim(
     statement=(
         "The mean of a linear network over all masks of its units is the network with each layer "
         "scaled by the keep probability; for a softmax of linear logits the same holds for the "
-        "geometric mean, and for other units up to second order. The documents speak of dropped "
-        "weights, and of scaling by the dropout probability."
+        "geometric mean, and for other units up to second order. Common slips are to drop weights "
+        "instead of units, and to scale by the dropout probability."
     ),
     formula=(
         r"\mathrm{E}_b\, a^\top (b \odot W (b' \odot x)) = \pi^2 a^\top W x, \qquad "
@@ -164,7 +164,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E55",
-            "B, D",
             "dropout drops weights, and scales by the dropout probability",
             "it drops units, and scales by their keep probability",
         ),

@@ -1,4 +1,4 @@
-"""Early stopping leaves the best weights, not the last ones."""
+"""Early stopping restores the best weights, not the last ones."""
 
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,7 @@ from ansatz.training import Callback, GradientStep, Supervised, Trainer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from ansatz.training.callbacks import Run
-    from ansatz.training.progress import Record
+    from ansatz.training.callbacks import Record, Run
 
 
 class Memory(Callback):
@@ -32,7 +31,7 @@ class Memory(Callback):
 
 
 def measure(generator: torch.Generator, *, rows: int = 30, patience: int = 20) -> Finding:
-    """A network that overfits thirty noisy rows, stopped by its loss on others."""
+    """A network that overfits thirty noisy rows, stopped by its loss on validation rows."""
 
     def noisy(count: int) -> Batch:
         x = torch.randn(count, 10, generator=generator, dtype=torch.float64)
@@ -41,9 +40,9 @@ def measure(generator: torch.Generator, *, rows: int = 30, patience: int = 20) -
 
     train, valid = noisy(rows), noisy(200)
     network = MLP(10, 1, widths=(50,), activation="tanh", generator=generator).double()
-    distribution = Normal(dispersion=1.0)
+    likelihood = Normal(dispersion=1.0)
     rule = torch.optim.Adam(network.parameters(), lr=0.01)
-    step = GradientStep(network, Supervised(distribution).double(), rule)
+    step = GradientStep(network, Supervised(likelihood).double(), rule)
     memory = Memory()
     history = Trainer(
         epochs=500, patience=patience, progress=0, callbacks=[memory], device="cpu", threads=1
@@ -53,7 +52,7 @@ def measure(generator: torch.Generator, *, rows: int = 30, patience: int = 20) -
     def loss(weights: torch.Tensor) -> float:
         torch.nn.utils.vector_to_parameters(weights, network.parameters())
         with torch.no_grad():
-            return float(distribution.loss(network(*valid.inputs), valid.target).mean())
+            return float(likelihood.loss(network(*valid.inputs), valid.target).mean())
 
     losses = np.array([loss(weights) for weights in memory.weights])
     best = int(losses.argmin())
@@ -61,7 +60,7 @@ def measure(generator: torch.Generator, *, rows: int = 30, patience: int = 20) -
     rounding = 2.0**-52 * 200 * float(losses.max())
     checks = [
         Check(
-            "validation loss of the weights that are left",
+            "validation loss of the restored weights",
             kept,
             float(losses.min()),
             0.0,
@@ -126,7 +125,7 @@ claim = Claim(
     title="Early stopping restores the best weights",
     statement=(
         "Training ends when the validation loss has not improved for a given number of "
-        "evaluations, and leaves the weights of the best evaluation, bit by bit."
+        "evaluations, and restores the weights of the best evaluation, bit by bit."
     ),
     formula=(
         r"\hat\theta = \theta_{t^*}, \quad t^* = \arg\min_{t \le t_{\mathrm{end}}} "

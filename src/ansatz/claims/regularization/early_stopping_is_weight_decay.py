@@ -111,7 +111,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.text(mu * 0.9, 0.97, "λ = μ", ha="right", va="top", fontsize=8.5)
     logarithmic(axes.xaxis)
     axes.set(xlabel="curvature λ of the direction", ylabel="share of the way to the minimum")
-    axes.set_title(f"to stop is to decay: η = {data['rate']}, μ = {mu}")
+    axes.set_title(f"stopping acts like decay: η = {data['rate']}, μ = {mu}")
     axes.legend(loc="center left", bbox_to_anchor=(0, 0.55))
 
 
@@ -121,7 +121,7 @@ claim = Claim(
     statement=(
         "Descent from 0 with rate η has gone the share 1 − (1 − ηλ)ᵀ of the way along a direction "
         "of curvature λ. With T = 1/(ημ) that is the share λ/(λ + μ) that the penalty μ leaves, up "
-        "to 0.21 in between and exactly at both ends. One document prints T ≈ η/μ."
+        "to 0.21 in between and exactly at both ends. Often printed as T ≈ η/μ."
     ),
     formula=(
         r"1 - (1 - \eta \lambda)^T \approx \frac{\lambda}{\lambda + \mu}, \qquad "
@@ -131,6 +131,6 @@ claim = Claim(
     measure=measure,
     reference="Goodfellow, Bengio and Courville (2016), Deep learning, section 7.8.",
     full={"size": 60, "rate": 0.02},
-    errata=(Erratum("E24", "B", "t ≈ η/μ", "T ≈ 1/(ημ)"),),
+    errata=(Erratum("E24", "t ≈ η/μ", "T ≈ 1/(ημ)"),),
     draw=draw,
 )

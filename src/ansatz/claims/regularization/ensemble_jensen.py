@@ -25,7 +25,7 @@ def measure(
     x, y = irises()
     order = torch.randperm(len(x), generator=generator)
     train, test = order[: len(x) // 2], order[len(x) // 2 :]
-    distribution = Categorical()
+    likelihood = Categorical()
     logs = []
     for _ in range(members):
         network = MLP(x.shape[1], 3, widths=(width,), generator=generator).double()
@@ -33,7 +33,7 @@ def measure(
         rule = torch.optim.Adam(network.parameters(), lr=0.03)
         for _ in range(steps):
             rule.zero_grad()
-            distribution.loss(network(x[rows]), y[rows]).mean().backward()
+            likelihood.loss(network(x[rows]), y[rows]).mean().backward()
             rule.step()
         logs.append(torch.log_softmax(network(x[test]), -1).detach())
     stacked = torch.stack(logs)  # (members, rows, classes)
@@ -127,7 +127,8 @@ claim = Claim(
     statement=(
         "On every row, the negative log-likelihood of the mean of the members' probabilities is at "
         "most the mean of theirs, because −log is convex; so it is for their normalised geometric "
-        "mean. It need not beat the best member; errors, which are not convex, have no such distribution."
+        "mean. The mixture need not beat the best member, and the same is not true of error rates, "
+        "which are not convex."
     ),
     formula=(
         r"-\log \frac1S \sum_{s=1}^S p_s(y \mid x) \le \frac1S \sum_{s=1}^S -\log p_s(y \mid x)"

@@ -90,8 +90,8 @@ claim = Claim(
     title="A frozen backbone stays as it is",
     statement=(
         "Fine-tuning the last map of a network leaves the layers before it unchanged to the last "
-        "bit only if their normalisations keep their running statistics too: taking the weights "
-        "out of training is not enough. Discriminative rates are the way between: each group of "
+        "bit only if their normalisations freeze their running statistics too: taking the weights "
+        "out of training is not enough. Discriminative rates are a compromise: each group of "
         "layers learns at a fraction of the rate of the next."
     ),
     formula=(
@@ -100,6 +100,9 @@ claim = Claim(
     ),
     sources=("M174",),
     measure=measure,
-    reference="Howard & Ruder (2018), section 3.2. https://arxiv.org/abs/1801.06146",
+    reference=(
+        "Howard and Ruder (2018), Universal language model fine-tuning for text classification, "
+        "section 3.2. https://arxiv.org/abs/1801.06146"
+    ),
     full={"rows": 1_000, "steps": 100},
 )

@@ -86,8 +86,8 @@ claim = Claim(
     title="A penalty shrinks along the axes of the Hessian",
     statement=(
         "On a quadratic loss, the penalty μ‖θ‖²/2 multiplies the minimiser's coordinate along each "
-        "eigenvector of the Hessian by λ/(λ + μ). One document's Taylor expansion lacks its ½, "
-        "which would give 2λ/(2λ + μ)."
+        "eigenvector of the Hessian by λ/(λ + μ). A Taylor expansion without its ½, a common slip, "
+        "would give 2λ/(2λ + μ)."
     ),
     formula=(
         r"\theta^*_\mu = Q\, \mathrm{diag}\Big( \frac{\lambda_i}{\lambda_i + \mu} \Big) Q^\top "

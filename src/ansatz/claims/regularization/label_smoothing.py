@@ -93,12 +93,12 @@ def measure(
     return Finding(checks, table, {"Π": confusion.numpy(), "found": found.numpy()})
 
 
-def minimiser(distribution: CrossEntropy, classes: int) -> Tensor:
+def minimiser(likelihood: CrossEntropy, classes: int) -> Tensor:
     """Probabilities with the least smoothed loss, one row per label, by Newton's method."""
     logits = nn.Parameter(torch.zeros(classes, classes, dtype=torch.float64))
     rule = Newton([logits])
     for _ in range(12):
-        rule.step(lambda: distribution.loss(logits, torch.arange(classes)).sum())
+        rule.step(lambda: likelihood.loss(logits, torch.arange(classes)).sum())
     return torch.softmax(logits.detach(), -1)
 
 
@@ -122,9 +122,9 @@ claim = Claim(
     id="label-smoothing",
     title="Label smoothing is a confusion matrix",
     statement=(
-        "To smooth a label y into the row y of a confusion matrix Π is to redraw it from that row, "
-        "in the mean; the best prediction is the row. Π = I gives hard labels, and "
-        "(1 − ε)I + ε/K the uniform smoothing that libraries offer."
+        "Smoothing a label y into the row y of a confusion matrix Π amounts, in the mean, to "
+        "drawing the label again from that row; the best prediction is the row. Π = I gives hard "
+        "labels, and (1 − ε)I + ε/K the uniform smoothing that libraries offer."
     ),
     formula=(
         r"\ell(\eta, y) = -\sum_k \Pi_{yk} \log \mathrm{softmax}(\eta)_k = "

@@ -113,7 +113,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     )
     axes.plot(plain, finding.data["ours"], "o", color=MODEL, markersize=4, label="proximal descent")
     axes.set(xlabel="coefficient of least squares", ylabel="coefficient of the lasso")
-    axes.set_title(f"the lasso subtracts α = {alpha}, and what is smaller becomes zero")
+    axes.set_title(f"the lasso subtracts α = {alpha}, and smaller ones become zero")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 

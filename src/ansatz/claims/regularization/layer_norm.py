@@ -1,4 +1,4 @@
-"""Layer normalisation looks at one row; gain and bias give back what a norm takes away."""
+"""Layer normalisation uses one row; gain and bias can undo a norm."""
 
 import torch
 from torch import nn
@@ -82,8 +82,8 @@ claim = Claim(
     title="Layer normalisation needs no batch",
     statement=(
         "Layer normalisation centres and scales over the units of a row, so that its output does "
-        "not depend on the batch. In any norm, a gain √(v + ε) and a bias μ give the function back "
-        "that was there before: the two parameters restore what was taken."
+        "not depend on the batch. In any norm, a gain √(v + ε) and a bias μ undo the "
+        "normalisation: no function is lost."
     ),
     formula=(
         r"\bar f = \frac{f - \mu}{\sqrt{v + \epsilon}}, \qquad \beta + \gamma \bar f = f "

@@ -86,10 +86,10 @@ def mode(x: torch.Tensor, y: torch.Tensor, sd: float, mu: float) -> np.ndarray:
     """The maximum of the normal likelihood times the prior N(0, 1/μ)."""
     network = nn.Linear(x.shape[1], 1, bias=False, dtype=torch.float64)
     nn.init.zeros_(network.weight)
-    distribution, prior = Normal(dispersion=sd), L2(mu)
+    likelihood, prior = Normal(dispersion=sd), L2(mu)
     rule = Newton(network.parameters())
     for _ in range(2):  # the first step lands; the second removes its rounding
-        rule.step(lambda: distribution.loss(network(x), y).sum() + prior(network))
+        rule.step(lambda: likelihood.loss(network(x), y).sum() + prior(network))
     return network.weight.detach()[0].numpy().copy()
 
 
@@ -140,11 +140,11 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="ridge-is-map",
-    title="Ridge, Gaussian prior and a ball are one",
+    title="Ridge regression, a Gaussian prior and a ball are the same",
     statement=(
         "The mode of the posterior under the prior N(0, 1/μ) and normal noise of variance σ² is "
         "ridge regression with the penalty μσ², and the best fit in a ball. The radius of that "
-        "ball is a decreasing function of μ, not μ itself as the documents' ‖θ‖ ≤ μ suggests."
+        "ball is a decreasing function of μ; it is not μ itself, as the common ‖θ‖ ≤ μ suggests."
     ),
     formula=(
         r"\arg\max_\theta\, p(y \mid \theta)\, N(\theta; 0, \mu^{-1} I) = \arg\min_\theta "

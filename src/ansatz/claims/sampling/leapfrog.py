@@ -133,9 +133,9 @@ claim = Claim(
     title="Hamiltonian Monte Carlo needs leapfrog and a Metropolis test",
     statement=(
         "Leapfrog with θ̇ = M⁻¹v keeps the energy within the order of the squared step, and the "
-        "Metropolis test removes the bias that remains. Document D prints explicit Euler, whose "
-        "energy grows by 1 + η² in each step (0.5 becomes 1.352 in 100), leaves out the mass and "
-        "has no test."
+        "Metropolis test removes the bias that remains. Often printed with explicit Euler steps, "
+        "whose energy grows by 1 + η² in each step (0.5 becomes 1.352 in 100), without the mass, "
+        "or without the test."
     ),
     formula=(
         r"v_{1/2} = v - \tfrac{\eta}{2} \nabla E(\theta), \quad \theta' = \theta + \eta M^{-1} "
@@ -149,7 +149,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E6",
-            "D",
             "θ + ηv, v - η∇E(θ), always accepted",
             "leapfrog with θ̇ = M⁻¹v and a Metropolis test",
         ),

@@ -15,7 +15,7 @@ Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def measure(generator: torch.Generator, *, states: int = 6) -> Finding:
-    """The whole transition matrix of a small chain, and its stationary distribution by linear algebra."""
+    """The transition matrix of a small chain; its stationary distribution by linear algebra."""
     p = torch.rand(states, generator=generator, dtype=torch.float64).numpy() + 0.1
     p /= p.sum()
     proposal = torch.rand(states, states, generator=generator, dtype=torch.float64).numpy() + 0.1
@@ -123,7 +123,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(states, data["distribution"], "o", color=MODEL, ms=6, label="right ratio")
     axes.plot(states, data["wrong"], "x", color=LINEAR, ms=6, label="printed reciprocal")
     axes.set(xlabel="state", ylabel="stationary probability")
-    axes.set_title("Metropolis-Hastings keeps the target; upside down it seeks what is rare")
+    axes.set_title("Metropolis-Hastings keeps the target; the reciprocal prefers rare states")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
@@ -132,9 +132,9 @@ claim = Claim(
     title="Metropolis-Hastings leaves its target stationary",
     statement=(
         "With the acceptance probability min{1, p(θ')q(θ|θ') / (p(θ)q(θ'|θ))}, and with rejected "
-        "moves staying where they are, the chain is in detailed balance with p and p is its only "
-        "stationary distribution. Document D prints the reciprocal, which for symmetric proposals samples "
-        "1/p."
+        "moves staying where they are, the chain is in detailed balance with p, and p is its only "
+        "stationary distribution. A common slip prints the reciprocal, which for symmetric "
+        "proposals samples 1/p."
     ),
     formula=(
         r"\alpha(\theta' \mid \theta) = \min\Bigl\{1, \frac{p(\theta')\, q(\theta \mid \theta')}"
@@ -144,6 +144,6 @@ claim = Claim(
     measure=measure,
     reference="Hastings (1970), Monte Carlo sampling methods using Markov chains, section 2.",
     full={"states": 40},
-    errata=(Erratum("E5", "D", "p(θ)q(θ'|θ) / (p(θ')q(θ|θ'))", "p(θ')q(θ|θ') / (p(θ)q(θ'|θ))"),),
+    errata=(Erratum("E5", "p(θ)q(θ'|θ) / (p(θ')q(θ|θ'))", "p(θ')q(θ|θ') / (p(θ)q(θ'|θ))"),),
     draw=draw,
 )

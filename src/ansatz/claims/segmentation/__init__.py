@@ -1,1 +1,1 @@
-"""Claims about a class for every pixel."""
+"""Claims about the segmentation of images."""

@@ -43,7 +43,7 @@ def measure(generator: torch.Generator, *, size: int = 16) -> Finding:
             gap(opened, usual),
             0.0,
             1024 * EPS * scale,
-            "rounding: 1024 eps times the largest answer; e^-60 is less",
+            "rounding: 1024 eps times the largest output; e^-60 is less",
             wrong=Wrong("gates as they start", measured=gap(half, usual)),
         ),
         Check(
@@ -51,7 +51,7 @@ def measure(generator: torch.Generator, *, size: int = 16) -> Finding:
             gap(shut, without),
             0.0,
             1024 * EPS * scale,
-            "rounding: 1024 eps times the largest answer; e^-60 is less",
+            "rounding: 1024 eps times the largest output; e^-60 is less",
             wrong=Wrong("the U-Net with skips", measured=gap(shut, usual)),
         ),
         Check("largest alpha", float(alpha.max()), 1.0, 0.0, "a sigmoid, interpolated", "<="),
@@ -63,7 +63,7 @@ def measure(generator: torch.Generator, *, size: int = 16) -> Finding:
 
 
 def written_out(gate: AttentionGate, x: Tensor, g: Tensor) -> Tensor:
-    """The formula at each coarse place, from the 2 x 2 cells of x and one of g."""
+    """The formula at each coarse place, from the 2 x 2 pixels of x and one of g."""
     cells = x.unfold(2, 2, 2).unfold(3, 2, 2)  # (1, C, h, w, 2, 2)
     inner = torch.einsum("bchwij,kcij->bkhw", cells, gate.fine.get_parameter("weight"))
     inner = inner + torch.einsum("bchw,kc->bkhw", g, gate.coarse.get_parameter("weight")[..., 0, 0])
@@ -73,7 +73,7 @@ def written_out(gate: AttentionGate, x: Tensor, g: Tensor) -> Tensor:
 
 
 def alone(gate: AttentionGate, x: Tensor) -> Tensor:
-    """Alpha if the coarse level said nothing."""
+    """Alpha without the coarse features."""
     nothing = x.new_zeros(
         1, gate.coarse.get_parameter("weight").shape[1], *(n // 2 for n in x.shape[2:])
     )
@@ -81,7 +81,7 @@ def alone(gate: AttentionGate, x: Tensor) -> Tensor:
 
 
 def set_gates(network: AttentionUNet, value: float) -> AttentionUNet:
-    """All scores the same, whatever is seen."""
+    """Sets all scores to one value, whatever the input."""
     for gate in network.gates:
         score = gate.get_submodule("score")
         nn.init.zeros_(score.get_parameter("weight"))
@@ -90,7 +90,7 @@ def set_gates(network: AttentionUNet, value: float) -> AttentionUNet:
 
 
 def no_skips(network: UNet) -> UNet:
-    """The same network that is handed zeros across."""
+    """The same network with zeros in place of its skips."""
     network.skip = lambda level, fine, coarse: torch.zeros_like(fine)  # type: ignore[method-assign]
     return network
 
@@ -104,7 +104,7 @@ claim = Claim(
     id="attention-gate",
     title="Gates on the skips of a U-Net",
     statement=(
-        "An attention gate multiplies what a skip hands across by a number in (0, 1) per place, "
+        "An attention gate multiplies the features of a skip by a number in (0, 1) per place, "
         "computed from the fine and the coarse features. With all gates open the attention U-Net "
         "is the U-Net of the same weights; with all shut it is a U-Net without skips."
     ),

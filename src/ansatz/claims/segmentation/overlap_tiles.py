@@ -1,4 +1,4 @@
-"""Tiles that overlap by what an answer sees give the answers of the whole image."""
+"""Tiles that overlap by the receptive field give the outputs of the whole image."""
 
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ def measure(
     x = torch.randn(1, 1, size, size, generator=generator, dtype=torch.float64)
     with torch.no_grad():
         whole = network(x)
-    scale, stride, far = float(whole.abs().max()), network.stride, reach(network, size)
+    scale, stride, far = float(whole.abs().max()), network.stride, radius(network, size)
     overlaps = list(range(0, far + 2 * stride, stride))
     errors = [
         worst(whole, predict_tiles(network, x, tile=core + 2 * n, overlap=n, border="keep"))
@@ -34,20 +34,20 @@ def measure(
     enough = next(n for n in overlaps if n >= far)
     shifted = predict_tiles(
         network, x, tile=core + 2 * enough - 1, overlap=enough, border="keep"
-    )  # cores of 15 cells: other cells meet in a pool
+    )  # cores of 15 pixels: other pixels meet in a pool
     tolerance = 64 * EPS * max(scale, 1.0)
     paper, mirrored = unpadded(generator, x)
     checks = [
         Check(
-            f"largest difference of tiles that overlap by {enough} cells from the whole",
+            f"largest difference of tiles that overlap by {enough} pixels from the whole",
             errors[overlaps.index(enough)],
             0.0,
             tolerance,
-            "rounding: 64 eps times the largest answer",
-            wrong=Wrong(f"overlap of {stride} cells", measured=errors[1]),
+            "rounding: 64 eps times the largest output",
+            wrong=Wrong(f"overlap of {stride} pixels", measured=errors[1]),
         ),
         Check(
-            "the same with tiles at multiples of 4 cells asked for in place of chosen",
+            "the same with tiles at given multiples of 4 pixels",
             worst(
                 whole,
                 predict_tiles(
@@ -56,7 +56,7 @@ def measure(
             ),
             0.0,
             tolerance,
-            "rounding: 64 eps times the largest answer",
+            "rounding: 64 eps times the largest output",
             wrong=Wrong("tiles at multiples of 15", measured=worst(whole, shifted)),
         ),
         Check(
@@ -64,7 +64,7 @@ def measure(
             worst(paper, mirrored),
             0.0,
             tolerance,
-            "rounding: 64 eps times the largest answer",
+            "rounding: 64 eps times the largest output",
         ),
     ]
     table = Table(["overlap", "largest difference"], list(zip(overlaps, errors, strict=True)))
@@ -72,8 +72,8 @@ def measure(
     return Finding(checks, table, data)
 
 
-def reach(network: UNet, size: int) -> int:
-    """How far from its place a unit in the middle sees, at most."""
+def radius(network: UNet, size: int) -> int:
+    """The radius of the receptive field of a unit in the middle."""
     units = receptive_field(network, InputSpec.grid(1, size, size)).units[0]
     middle = range(size // 2 - network.stride, size // 2 + network.stride)
     return max(max(i - units[i][0], units[i][1] - i) for i in middle)
@@ -104,12 +104,12 @@ def draw(paper: "Figure", finding: Finding) -> None:
     floor = 1e-16
     axes.plot(data["overlaps"], np.maximum(data["errors"], floor), "o-", color=MODEL, lw=0.8,
               label="tiles against the whole image")  # fmt: skip
-    axes.axvline(data["reach"], color=INK, lw=1, label="how far an answer sees, by receptive_field")
-    axes.axhline(data["scale"], color=LINEAR, ls="--", lw=1, label="largest answer")
+    axes.axvline(data["reach"], color=INK, lw=1, label="radius of the receptive field")
+    axes.axhline(data["scale"], color=LINEAR, ls="--", lw=1, label="largest output")
     axes.set_ylim(3e-17, 100)
     logarithmic(axes.yaxis)
-    axes.set(xlabel="overlap, cells on either side of a tile", ylabel="largest difference")
-    axes.set_title("tiles have no seams once they overlap by what an answer sees")
+    axes.set(xlabel="overlap, pixels on either side of a tile", ylabel="largest difference")
+    axes.set_title("tiles have no seams once they overlap by the receptive field")
     axes.legend(loc="lower left")
 
 
@@ -117,10 +117,10 @@ claim = Claim(
     id="overlap-tiles",
     title="Tiles without seams",
     statement=(
-        "An image too large for memory may be cut into tiles: if they overlap by at least as many "
-        "cells as an answer sees, and begin at multiples of the network's stride, the answers are "
-        "those of the whole image, exactly. The unpadded U-Net needs the image mirrored at its "
-        "border, since it loses its reach on every side."
+        "An image too large for memory may be cut into tiles: if they overlap by at least the "
+        "receptive field's radius and begin at multiples of the network's stride, the outputs are "
+        "exactly those of the whole image. The unpadded U-Net needs the image mirrored at its "
+        "border, since it loses that radius on every side."
     ),
     formula=(
         r"\text{overlap} \ge r, \; 2^L \mid \text{step} \;\Rightarrow\; "
@@ -128,7 +128,10 @@ claim = Claim(
     ),
     sources=("M235",),
     measure=measure,
-    reference="Ronneberger et al. (2015), section 2, figure 2. https://arxiv.org/abs/1505.04597",
+    reference=(
+        "Ronneberger, Fischer and Brox (2015), U-Net: convolutional networks for biomedical image "
+        "segmentation, section 2, figure 2. https://arxiv.org/abs/1505.04597"
+    ),
     full={"size": 256, "core": 32, "depth": 3},
     draw=draw,
 )

@@ -21,7 +21,7 @@ WIDTHS, KERNEL, LAST, HIDDEN = (4, 6), 4, 3, 8
 def measure(
     generator: torch.Generator, *, size: int = 12, sizes: tuple[int, ...] = (1, 8, 32, 96)
 ) -> Finding:
-    """Answers of all pixels at once beside those of their windows one by one; the work of both."""
+    """Outputs of all pixels at once beside those of their windows one by one; the work of both."""
     network = build(generator).double()
     x = torch.randn(1, 1, size, size, generator=generator, dtype=torch.float64)
     windows = patches(x, network.window)
@@ -36,11 +36,11 @@ def measure(
     counted = [[n, each, window, all_work(n) / n**2] for n, each in work]
     checks = [
         Check(
-            "largest difference of the answers at once from those one by one",
+            "largest difference of the outputs at once from those one by one",
             float((at_once - one_by_one).abs().max()),
             0.0,
             tolerance,
-            "rounding: 4 eps times the cells of a window",
+            "rounding: 4 eps times the pixels of a window",
             wrong=Wrong(
                 "with zeros beyond the border", measured=float((at_once - zeros).abs().max())
             ),
@@ -50,7 +50,7 @@ def measure(
             float((at_once - network.classify(windows).detach()).abs().max()),
             0.0,
             tolerance,
-            "rounding: 4 eps times the cells of a window",
+            "rounding: 4 eps times the pixels of a window",
             wrong=Wrong(
                 "neighbouring pixels", measured=float((at_once[1:] - one_by_one[:-1]).abs().max())
             ),
@@ -142,7 +142,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(sizes, window, "--", color=LINEAR, label="window by window")
     logarithmic(axes.xaxis, axes.yaxis)
     axes.set(xlabel="pixels along an axis of the image", ylabel="multiply-adds per pixel")
-    axes.set_title("the same answers, with the work of neighbours shared")
+    axes.set_title("the same outputs, with the work of neighbours shared")
     axes.legend()
 
 
@@ -152,7 +152,7 @@ claim = Claim(
     statement=(
         "A convolutional classifier of the centre pixel, run on the window around every pixel, "
         "gives the same numbers as one fully convolutional pass over the image: pools of stride 1, "
-        "later layers with cells 2, 4, ... apart, dense layers as convolutions. The pass shares "
+        "later layers with pixels 2, 4, ... apart, dense layers as convolutions. The pass shares "
         "the work of neighbours: on large images each layer is computed once per pixel."
     ),
     formula=(

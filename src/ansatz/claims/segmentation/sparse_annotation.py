@@ -1,4 +1,4 @@
-"""A volume with a few labelled slices: what has no label is in no loss."""
+"""A volume with a few labelled slices: voxels without a label do not enter the loss."""
 
 import torch
 from torch import Tensor
@@ -81,9 +81,10 @@ claim = Claim(
     id="sparse-annotation",
     title="Volumes with a few labelled slices",
     statement=(
-        "A 3-D U-Net learns from volumes of which a few slices are labelled: voxels without a "
-        "label have weight 0 and no gradient, whatever stands there, even nan, and the loss is "
-        "the mean over the labelled ones. Taking them as background would be another loss."
+        "A 3-D U-Net can be trained on volumes of which only a few slices are labelled. Voxels "
+        "without a label have weight 0 and no gradient, whatever their value, even nan, and the "
+        "loss is the mean over the labelled voxels. Taking unlabelled voxels as background would "
+        "be another loss."
     ),
     formula=(
         r"\ell = \frac{\sum_v w_v \, \ell(r_v, y_v)}{\sum_v w_v}, \qquad "

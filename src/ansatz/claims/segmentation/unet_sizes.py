@@ -1,4 +1,4 @@
-"""The sizes of the U-Net: 572 pixels in, 388 out, and skips that put channels side by side."""
+"""The sizes of the U-Net: 572 pixels in, 388 out, and skips that concatenate channels."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -127,7 +127,7 @@ def voxels(length: int, generator: torch.Generator) -> int:
 
 
 def chain(size: int, taken: int) -> list[int]:
-    """Sizes after each block that takes so many cells off, down and up again."""
+    """Sizes after each block that removes that many pixels, down and up again."""
     found = [size - taken]
     for _ in range(4):
         found.append(found[-1] // 2 - taken)
@@ -137,7 +137,7 @@ def chain(size: int, taken: int) -> list[int]:
 
 
 def counted(parts: int) -> int:
-    """Weights of the figure, where maps of so many times a level's channels meet at its skip."""
+    """Weights of the figure, for a factor of the channels that meet at a skip."""
     total, before = 0, 1
     for c in CHANNELS:
         total += 9 * before * c + c + 9 * c * c + c
@@ -180,10 +180,10 @@ claim = Claim(
     id="unet-sizes",
     title="The sizes of the U-Net",
     statement=(
-        "The U-Net takes 4 pixels off per block of two unpadded convolutions: 572 pixels in, 568, "
-        "280, 136, 64, 28 on the way down, 388 out, with 64 to 1024 channels. Its skips put "
-        "channels side by side; document C's caption calls them residual, which would add them. "
-        "The 3-D U-Net halves three times: 132 x 132 x 116 voxels give 44 x 44 x 28."
+        "The U-Net removes 4 pixels per block of two unpadded convolutions: 572 pixels in, 568, "
+        "280, 136, 64, 28 on the way down, 388 out, with 64 to 1024 channels. Its skips "
+        "concatenate channels; they are sometimes called residual, which would add them. The 3-D "
+        "U-Net halves three times: 132 x 132 x 116 voxels give 44 x 44 x 28."
     ),
     formula=(
         r"n_{l+1} = \tfrac{n_l}{2} - 4, \quad n_0 = 572 - 4, \qquad m_l = 2 m_{l+1} - 4, \qquad "

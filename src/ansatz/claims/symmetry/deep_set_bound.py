@@ -1,4 +1,4 @@
-"""How many cells a covering argument needs for a symmetric function, counted."""
+"""The number of grid cells that cover a symmetric function, counted."""
 
 import math
 from itertools import combinations_with_replacement, product
@@ -122,11 +122,11 @@ claim = Claim(
     id="deep-set-bound",
     title="The covering bound for symmetric functions",
     statement=(
-        "One value per cell approximates a symmetric function of n points in d dimensions to ε "
-        "with at most 2ⁿ(‖∇f‖²nd)^(nd/2) / (ε^(nd) n!) cells, as counting them shows: an upper "
-        "bound on the features that a deep set needs. Document A prints the exponent n/2 without "
-        "the gradient; that many cells miss ε. The count is derived here, and was not compared "
-        "with the wording of the published theorem."
+        "One value per cell of a grid approximates a symmetric function of n points in d "
+        "dimensions to ε with at most 2ⁿ(‖∇f‖²nd)^(nd/2) / (ε^(nd) n!) cells, as counting them "
+        "shows: an upper bound on the features that a deep set needs. Often printed with the "
+        "exponent n/2 and without the gradient; that many cells miss ε. The count is derived here, "
+        "and was not compared with the wording of the published theorem."
     ),
     formula=(
         r"\binom{K + n - 1}{n} \le \frac{(2K)^n}{n!} = \frac{2^n (\|\nabla f\|^2 n d)^{nd/2}}"
@@ -140,6 +140,6 @@ claim = Claim(
         "https://arxiv.org/abs/1912.01765"
     ),
     full={"cuts": 10, "samples": 100_000},
-    errata=(Erratum("E63", "A", "2ⁿ(nd)^(n/2) / (ε^(nd) n!)", "2ⁿ(‖∇f‖²nd)^(nd/2) / (ε^(nd) n!)"),),
+    errata=(Erratum("E63", "2ⁿ(nd)^(n/2) / (ε^(nd) n!)", "2ⁿ(‖∇f‖²nd)^(nd/2) / (ε^(nd) n!)"),),
     draw=draw,
 )

@@ -53,7 +53,7 @@ claim = Claim(
     title="Attention is equivariant, its sum is invariant",
     statement=(
         "Under a new order of the inputs the outputs of attention come in the new order "
-        "(equivariance), and their sum or maximum stays the same (invariance). Document B "
+        "(equivariance), and their sum or maximum stays the same (invariance). A common slip "
         "explains equivariance as the order not influencing the output, which is invariance."
     ),
     formula=r"f(PX) = P f(X) \;\text{(equivariant)}, \qquad g(PX) = g(X) \;\text{(invariant)}",
@@ -64,7 +64,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E32",
-            "B",
             "equivariant: the order does not influence the output",
             "that is invariance; equivariant outputs follow the order",
         ),

@@ -82,7 +82,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.semilogy(turn, data["right"], "o", color=MODEL, label="RRᵀ")
     axes.set_yticks([1e-15, 1e-10, 1e-5, 1], ["1e-15", "1e-10", "1e-5", "1"])
     axes.set(xlabel="random rotation and shift", ylabel="largest change", ylim=(1e-16, 1e3))
-    axes.set_title("inner products of positions do not see a rotation; RᵀR turns with it")
+    axes.set_title("inner products of positions ignore a rotation; RᵀR rotates with it")
     axes.locator_params(axis="x", integer=True)
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
@@ -91,9 +91,10 @@ claim = Claim(
     id="gram-invariance",
     title="Inner products of positions are invariant under rotations",
     statement=(
-        "With the relative positions as rows of R_i, the matrix R_iR_iᵀ of inner products is "
-        "unchanged by rotations and shifts, and Σ h(R_iR_iᵀ) by exchanging atoms if all of one "
-        "kind share h. Document A prints R_iᵀR_i, which turns with the molecule, and an own h_i."
+        "With the relative positions as rows of R_i, rotations and shifts do not change the matrix "
+        "R_iR_iᵀ of inner products, and exchanging atoms does not change Σ h(R_iR_iᵀ) if all of "
+        "one kind share h. Common slips are R_iᵀR_i, which rotates with the molecule, and a "
+        "separate h_i per atom."
     ),
     formula=(
         r"\Omega_i = R_i R_i^\top, \quad (R_i Q^\top)(R_i Q^\top)^\top = R_i R_i^\top, \qquad "
@@ -103,6 +104,6 @@ claim = Claim(
     measure=measure,
     reference="Zhang et al. (2018), DeepPot-SE. https://arxiv.org/abs/1805.09003",
     full={"atoms": 30, "turns": 200},
-    errata=(Erratum("E30", "A", "Ω_i = R_iᵀR_i, f = Σ h_i(Ω_i)", "Ω_i = R_iR_iᵀ, f = Σ h(Ω_i)"),),
+    errata=(Erratum("E30", "Ω_i = R_iᵀR_i, f = Σ h_i(Ω_i)", "Ω_i = R_iR_iᵀ, f = Σ h(Ω_i)"),),
     draw=draw,
 )

@@ -111,14 +111,14 @@ claim = Claim(
     id="permutation-equivariance",
     title="Equivariance under permutations in matrix form",
     statement=(
-        "A map on sets or graphs is equivariant if f(X) = Pᵀf(PX), or Pᵀf(PX, PAPᵀ). Document B "
-        "prints P f(PX), for sets and graphs, which holds only where P is its own inverse."
+        "A map on sets or graphs is equivariant if f(X) = Pᵀf(PX), or Pᵀf(PX, PAPᵀ). A common slip "
+        "is P f(PX), which holds only where P is its own inverse."
     ),
     formula=r"f(PX) = P f(X) \iff f(X) = P^\top f(PX), \qquad f(PX, PAP^\top) = P f(X, A)",
     sources=("E31", "M277", "M280", "M297"),
     measure=measure,
     reference="Zaheer et al. (2017), Deep sets. https://arxiv.org/abs/1703.06114",
     full={"nodes": 30, "trials": 400},
-    errata=(Erratum("E31", "B", "f(X) = P f(PX)", "f(X) = Pᵀ f(PX)"),),
+    errata=(Erratum("E31", "f(X) = P f(PX)", "f(X) = Pᵀ f(PX)"),),
     draw=draw,
 )

@@ -66,7 +66,7 @@ def measure(
             wrong=Wrong("nothing is left", measured=0.0, erratum="E59"),
         ),
         Check(
-            "largest |T - I| of a fresh transform, last layer zero",
+            "largest |T - I| of an untrained transform, last layer zero",
             float((start - torch.eye(3, dtype=torch.float64)).abs().max()),
             0.0,
             0.0,
@@ -147,8 +147,8 @@ claim = Claim(
     title="A T-Net is nearly orthogonal, not rigid",
     statement=(
         "The transform that a T-Net learns is a linear map, the identity at first, that a penalty "
-        "‖AAᵀ - I‖² pulls towards orthogonal ones: what a task wants to stretch stays stretched by "
-        "the order of 1/penalty. Documents B and D call it rigid."
+        "‖AAᵀ - I‖² pulls towards orthogonal ones: a stretch that the task demands remains, by the "
+        "order of 1/penalty. It is often called rigid."
     ),
     formula=(
         r"\min_A \tfrac12 \|A - B\|^2 + \lambda \|A A^\top - I\|^2 \;\Rightarrow\; "
@@ -161,7 +161,6 @@ claim = Claim(
     errata=(
         Erratum(
             "E59",
-            "B, D",
             "T-Net: a rigid transform",
             "a learned linear map with an orthogonality penalty",
         ),

@@ -1,1 +1,1 @@
-"""The cheat sheet: identities of linear algebra, calculus, probability and information."""
+"""Claims about identities of linear algebra, calculus, probability and information."""

@@ -81,9 +81,9 @@ claim = Claim(
     id="activation-identities",
     title="Sign, sigmoid, tanh and ReLU are made of each other",
     statement=(
-        "The hyperbolic tangent is the sigmoid at twice the argument, stretched to (-1, 1); "
-        "ReLU is the mean of z and its absolute value; the absolute value is the sum of two ReLUs "
-        "and z itself their difference. Document D writes tanh(z) in terms of x."
+        "The hyperbolic tangent is the sigmoid at twice the argument, stretched to (-1, 1); ReLU "
+        "is the mean of z and its absolute value; the absolute value is the sum of two ReLUs and z "
+        "itself their difference."
     ),
     formula=(
         r"\tanh z = 2 \sigma(2z) - 1, \qquad \mathrm{ReLU}(z) = \tfrac12 (z + |z|), \qquad "

@@ -1,4 +1,4 @@
-"""Bayes' rule: what is known after the data is likelihood times prior."""
+"""Bayes' rule: the posterior is likelihood times prior over the evidence."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ TOSSES, HEADS = 8, 6
 
 
 def measure(generator: torch.Generator, *, tables: int = 100, draws: int = 200_000) -> Finding:
-    """Random joint tables; then a coin whose bias has a prior, by throwing unlikely worlds away."""
+    """Random joint tables; then a coin whose bias has a prior, by rejection sampling."""
     parts = pieces(tables, generator)
     rounding = 24 * EPS
     bias, prior, likelihood = coin()
@@ -90,7 +90,7 @@ def coin() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def simulate(
     bias: np.ndarray, prior: np.ndarray, draws: int, generator: torch.Generator
 ) -> tuple[int, np.ndarray]:
-    """Coins from the prior are tossed; those that gave the data are kept and counted."""
+    """Coins from the prior are tossed; those that gave the data are counted."""
     rng = np.random.default_rng(int(torch.randint(2**31, (), generator=generator)))
     which = rng.choice(len(bias), draws, p=prior)
     kept = which[rng.binomial(TOSSES, bias[which]) == HEADS]
@@ -160,9 +160,9 @@ claim = Claim(
     id="bayes-rule",
     title="Bayes' rule",
     statement=(
-        "A joint distribution is the product of its conditionals, a marginal is the sum over what is not "
-        "asked, and the posterior is the likelihood times the prior over the evidence. Document D "
-        "leaves out the prior: what it prints does not sum to one."
+        "A joint distribution is the product of its conditionals, a marginal is the sum over the "
+        "other variables, and the posterior is the likelihood times the prior over the evidence. A "
+        "common slip leaves out the prior: the result does not sum to one."
     ),
     formula=(
         r"p(\theta \mid S) = \frac{p(S \mid \theta)\, p(\theta)}{p(S)}, \qquad "
@@ -172,6 +172,6 @@ claim = Claim(
     measure=measure,
     reference="Gelman et al. (2013), Bayesian Data Analysis, section 1.3.",
     full={"tables": 2000, "draws": 5_000_000},
-    errata=(Erratum("E22", "D", "p(θ|S) = p(S|θ) / p(S)", "p(θ|S) = p(S|θ) p(θ) / p(S)"),),
+    errata=(Erratum("E22", "p(θ|S) = p(S|θ) / p(S)", "p(θ|S) = p(S|θ) p(θ) / p(S)"),),
     draw=draw,
 )

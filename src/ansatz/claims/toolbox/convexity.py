@@ -17,7 +17,7 @@ EPS = torch.finfo(torch.float64).eps
 def measure(
     generator: torch.Generator, *, matrices: int = 200, d: int = 3, chords: int = 2_000
 ) -> Finding:
-    """Quadratics of every kind: does some chord lie below the graph, does an eigenvalue say so?"""
+    """Quadratics of every kind: chords below the graph against the sign of an eigenvalue."""
     A = torch.randn(matrices, d, d, generator=generator, dtype=torch.float64)
     level = 3 * torch.rand(matrices, 1, 1, generator=generator, dtype=torch.float64)
     H = (A + A.mT) / 2 + level * torch.eye(d, dtype=torch.float64)
@@ -26,24 +26,24 @@ def measure(
     norm = torch.linalg.matrix_norm(H, 2)
     least, most = curvatures(H, chords, generator)
     size = norm.max()
-    # A direction at angle t to the extreme one sees a curvature larger by t² (spread of values).
+    # A direction at angle t to the extreme one sees a curvature larger by t² (range of values).
     angle = covering_angle(d, chords)
     slack = angle**2 * (highest - lowest).max()
     undecided = lowest.abs() <= slack
     sees = least < -8 * d**2 * EPS * size  # some chord below the graph
-    says, printed_says = lowest < 0, norm < 0
+    by_eigenvalue, by_norm = lowest < 0, norm < 0
     mu = 0.5
     strong, printed_strong = lowest >= mu, norm >= mu
     checks = [
         Check(
-            "quadratics whose smallest eigenvalue misjudges convexity",
-            int(((says != sees) & ~undecided).sum()),
+            "quadratics whose smallest eigenvalue has the wrong sign for convexity",
+            int(((by_eigenvalue != sees) & ~undecided).sum()),
             0,
             0,
-            f"whole numbers; |λ| below the resolution {float(slack):.2g} of the chords held out",
+            f"whole numbers; |λ| below the resolution {float(slack):.2g} of the chords left out",
             wrong=Wrong(
                 "convex if the spectral norm is ≥ 0",
-                measured=int(((printed_says != sees) & ~undecided).sum()),
+                measured=int(((by_norm != sees) & ~undecided).sum()),
                 erratum="E28",
             ),
         ),
@@ -149,7 +149,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
         axes.axvline(0, color=INK, lw=0.7, ls="--")
         axes.set(xlabel=f"{name} of the Hessian")
     left.set(ylabel="least curvature along chords")
-    left.set_title("its sign tells convexity")
+    left.set_title("its sign decides convexity")
     right.set_title("the printed test, ≥ 0, passes all of them")
     left.legend(loc="upper left")
 
@@ -160,7 +160,7 @@ claim = Claim(
     statement=(
         "A smooth function is convex if and only if no eigenvalue of its Hessian is negative, "
         "strongly convex with μ if none is below μ, and smooth with L if none is above L in size. "
-        "Document D prints the spectral norm in the first two tests, which a saddle passes."
+        "A common slip prints the spectral norm in the first two tests, which a saddle passes."
     ),
     formula=(
         r"f \text{ convex} \iff \nabla^2 f \succeq 0, \qquad "
@@ -171,8 +171,6 @@ claim = Claim(
     measure=measure,
     reference="Nesterov (2018), Lectures on Convex Optimization, theorems 2.1.4 and 2.1.11.",
     full={"matrices": 1000, "chords": 20_000},
-    errata=(
-        Erratum("E28", "D", "‖∇²f‖₂ ≥ 0, ‖∇²f‖₂ ≥ μ", "∇²f ⪰ 0, ∇²f ⪰ μI (smallest eigenvalue)"),
-    ),
+    errata=(Erratum("E28", "‖∇²f‖₂ ≥ 0, ‖∇²f‖₂ ≥ μ", "∇²f ⪰ 0, ∇²f ⪰ μI (smallest eigenvalue)"),),
     draw=draw,
 )

@@ -20,8 +20,8 @@ EPS = torch.finfo(torch.float64).eps
 def measure(
     generator: torch.Generator, *, pairs: int = 300, classes: int = 6, draws: int = 20_000
 ) -> Finding:
-    """Random distributions p and q: the library's losses, scipy's sums, and the mean surprise of draws."""
-    p, q = (random_law(pairs, classes, generator) for _ in range(2))
+    """Random p and q: the library's losses, scipy's sums, and the mean surprise of draws."""
+    p, q = (random_distribution(pairs, classes, generator) for _ in range(2))
     divergence = KL().loss(q.log(), p)  # of the library
     other_way = KL().loss(p.log(), q)
     own = torch.as_tensor(entropy(p.numpy(), axis=1))
@@ -78,7 +78,7 @@ def measure(
     return Finding(checks)
 
 
-def random_law(rows: int, classes: int, generator: torch.Generator) -> Tensor:
+def random_distribution(rows: int, classes: int, generator: torch.Generator) -> Tensor:
     """Probabilities uniform on the simplex, away from its edges by rounding only."""
     waits = -torch.rand(rows, classes, generator=generator, dtype=torch.float64).clamp(1e-12).log()
     return waits / waits.sum(-1, keepdim=True)
@@ -114,8 +114,8 @@ claim = Claim(
     title="Cross-entropy is entropy plus divergence",
     statement=(
         "The cross-entropy of p and q is the entropy of p plus the divergence KL(p‖q), which is "
-        "never negative and is zero only where the two distributions are equal; it is the mean surprise of "
-        "draws from p under q. The divergence is not symmetric."
+        "never negative and is zero only where the two distributions are equal. The cross-entropy "
+        "is the mean surprise of draws from p under q. The divergence is not symmetric."
     ),
     formula=(
         r"H(p, q) = -\sum_k p_k \log q_k = H(p) + \mathrm{KL}(p \,\|\, q), \qquad "

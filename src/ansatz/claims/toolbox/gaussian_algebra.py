@@ -23,12 +23,12 @@ def measure(generator: torch.Generator, *, draws: int = 20_000) -> Finding:
     mu, nu = (torch.randn(d, generator=generator, dtype=torch.float64) for d in (3, 2))
     x = normal(mu, S, draws, generator)
     mapped = x @ M.T
-    mean, spread = M @ mu, M @ S @ M.T
+    mean, sigma = M @ mu, M @ S @ M.T
     y = normal(nu, T, draws, generator)
-    added, total = mapped + y, spread + T
+    added, total = mapped + y, sigma + T
     dependent = mapped + mapped
     whitened = torch.linalg.solve_triangular(
-        torch.linalg.cholesky(spread), (mapped - mean).T, upper=False
+        torch.linalg.cholesky(sigma), (mapped - mean).T, upper=False
     )
     values = whitened.square().sum(0)  # chi-squared with 2 degrees of freedom
     distance = kstest(values.numpy(), "chi2", args=(2,)).statistic * draws**0.5
@@ -37,7 +37,7 @@ def measure(generator: torch.Generator, *, draws: int = 20_000) -> Finding:
     checks = [
         Check(
             "Mx: largest deviation of mean and covariance, in standard errors",
-            deviation(mapped, mean, spread),
+            deviation(mapped, mean, sigma),
             0.0,
             4.5,
             quantile,
@@ -53,7 +53,7 @@ def measure(generator: torch.Generator, *, draws: int = 20_000) -> Finding:
             4.5,
             quantile,
             wrong=Wrong(
-                "independence dropped: Mx + Mx", measured=deviation(dependent, 2 * mean, 2 * spread)
+                "independence dropped: Mx + Mx", measured=deviation(dependent, 2 * mean, 2 * sigma)
             ),
         ),
         Check(
@@ -75,7 +75,7 @@ def measure(generator: torch.Generator, *, draws: int = 20_000) -> Finding:
             ),
         ),
     ]
-    return Finding(checks, data={"mapped": mapped, "mean": mean, "spread": spread})
+    return Finding(checks, data={"mapped": mapped, "mean": mean, "covariance": sigma})
 
 
 def covariance(d: int, generator: torch.Generator) -> Tensor:
@@ -119,9 +119,9 @@ def draw(paper: "Figure", finding: Finding) -> None:
     circle = torch.stack([angle.cos(), angle.sin()]) * (-2 * np.log(0.1)) ** 0.5
     axes.plot(*x.T, ".", color=MODEL, alpha=0.4, ms=3, label="Mx, sampled")
     for cov, style, name in (
-        (finding.data["spread"], {"color": LINEAR}, "N(Mμ, MΣMᵀ), 90%"),
+        (finding.data["covariance"], {"color": LINEAR}, "N(Mμ, MΣMᵀ), 90%"),
         (
-            finding.data["spread"].diag().diag(),
+            finding.data["covariance"].diag().diag(),
             {"color": INK, "ls": "--", "lw": 0.8},
             "covariance left out",
         ),
@@ -138,8 +138,8 @@ claim = Claim(
     title="Maps and sums of normal vectors",
     statement=(
         "A linear map of a normal vector is normal with mean Mμ and covariance MΣMᵀ, and the sum "
-        "of two independent normal vectors is normal with the sums of means and covariances; the "
-        "rule for sums fails without independence, which document D does not say."
+        "of two independent normal vectors is normal with the sums of means and covariances. The "
+        "rule for sums fails without independence, a condition that is often left out."
     ),
     formula=(
         r"x \sim N(\mu, \Sigma) \Rightarrow M x \sim N(M \mu, M \Sigma M^\top), \qquad "

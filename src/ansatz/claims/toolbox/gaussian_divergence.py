@@ -80,10 +80,10 @@ def divergence(mu: Tensor, one: Tensor, nu: Tensor, two: Tensor) -> Tensor:
     return 0.5 * (torch.logdet(two) - torch.logdet(one) - mu.shape[-1] + trace + form)
 
 
-def deviations(values: Tensor, distribution: Tensor) -> float:
+def deviations(values: Tensor, expected: Tensor) -> float:
     """The largest difference of the means over draws to the distribution, in standard errors."""
     error = values.std(0) / len(values) ** 0.5
-    return float(((values.mean(0) - distribution) / error).abs().max())
+    return float(((values.mean(0) - expected) / error).abs().max())
 
 
 def scales(generator: torch.Generator, draws: int) -> dict[str, Tensor]:
@@ -99,10 +99,10 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes = paper.subplots()
     s, mean, error = (finding.data[key] for key in ("s", "mean", "error"))
     line = torch.linspace(0.38, 3, 200, dtype=torch.float64)
-    distribution = line.log() - 0.5 + 0.5 / line**2
+    expected = line.log() - 0.5 + 0.5 / line**2
     axes.errorbar(s, mean, 2 * error, fmt="o", color=MODEL, label="simulated, ± 2 standard errors")
-    axes.plot(line, distribution, color=LINEAR, label="½ [log s² − 1 + 1/s²]")
-    axes.plot(line, distribution + 0.5, "--", color=INK, lw=0.8, label="without the − d: wrong")
+    axes.plot(line, expected, color=LINEAR, label="½ [log s² − 1 + 1/s²]")
+    axes.plot(line, expected + 0.5, "--", color=INK, lw=0.8, label="without the − d: wrong")
     axes.set(
         xlabel="standard deviation s of the second distribution",
         ylabel="KL(N(0, 1) ‖ N(0, s²)) (nats)",
@@ -115,9 +115,9 @@ claim = Claim(
     id="gaussian-divergence",
     title="Entropy and divergence of normal distributions",
     statement=(
-        "The entropy of a normal distribution grows with the logarithm of its determinant, and the "
-        "divergence of two normal distributions is a sum of a ratio of determinants, a trace and a squared "
-        "distance of means; it is zero for equal distributions."
+        "The entropy of a normal distribution grows with the logarithm of its determinant. The "
+        "divergence of two normal distributions is a sum of a log ratio of determinants, a trace "
+        "and a squared distance of means; it is zero for equal distributions."
     ),
     formula=(
         r"\mathrm{KL} = \tfrac12 \left[ \log \tfrac{|\Sigma_2|}{|\Sigma_1|} - d + "

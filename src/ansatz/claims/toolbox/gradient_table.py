@@ -163,7 +163,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     z, slope = finding.data["z"], finding.data["slope"]
     axes.plot(z[::3], slope[::3], "o", color=MODEL, label="slope, by a complex step")
     axes.plot(z, 1 - np.tanh(z) ** 2, color=LINEAR, label="1 − tanh² z")
-    axes.plot(z, 1 - z**2, "--", color=INK, lw=0.8, label="1 − z², as document D prints")
+    axes.plot(z, 1 - z**2, "--", color=INK, lw=0.8, label="1 − z², a common slip")
     axes.set(xlabel="z", ylabel="tanh′(z)", ylim=(-1.1, 1.15))
     axes.set_title("the slope of tanh is 1 − tanh² z, which never is negative")
     axes.legend(loc="lower center")
@@ -173,9 +173,9 @@ claim = Claim(
     id="gradient-table",
     title="The table of gradients",
     statement=(
-        "The derivatives of linear and quadratic forms, of softmax, log-sum-exp, sigmoid and tanh "
-        "and of a quotient are those of the cheat sheet, except that the slope of tanh at z is one "
-        "minus the square of tanh z; document D prints one minus the square of z."
+        "The table has the derivatives of linear and quadratic forms, of softmax, log-sum-exp, "
+        "sigmoid and tanh, and of a quotient. The slope of tanh at z is one minus the square of "
+        "tanh z; one minus the square of z is a common slip."
     ),
     formula=(
         r"\nabla (x^\top A x) = (A + A^\top) x, \quad \nabla \tfrac12 \|Ax\|^2 = A^\top A x, \quad "
@@ -186,6 +186,6 @@ claim = Claim(
     measure=measure,
     reference="Petersen and Pedersen (2012), The Matrix Cookbook, chapter 2.",
     full={"instances": 200, "d": 12},
-    errata=(Erratum("E27", "D", "tanh′(z) = 1 − z²", "tanh′(z) = 1 − tanh² z"),),
+    errata=(Erratum("E27", "tanh′(z) = 1 − z²", "tanh′(z) = 1 − tanh² z"),),
     draw=draw,
 )

@@ -1,4 +1,4 @@
-"""The permutations of three things are a group, every product looked at."""
+"""The permutations of three things are a group, by every product."""
 
 from collections.abc import Callable
 from itertools import permutations, product
@@ -23,7 +23,7 @@ def measure(generator: torch.Generator) -> Finding:
     slots = violations(
         group, lambda g, h: tuple((a - b) % letters for a, b in zip(g, h, strict=True))
     )
-    # (g∘h)∘k = f∘(h∘k), as document D prints it, with f any element.
+    # (g∘h)∘k = f∘(h∘k), a common slip, with f any element.
     misprint = sum(
         compose(compose(g, h), k) != compose(f, compose(h, k))
         for f, g, h, k in product(group, repeat=4)
@@ -128,8 +128,8 @@ claim = Claim(
     title="The permutations of three things are a group",
     statement=(
         "Composition of permutations stays among them, is associative, has an identity, and every "
-        "permutation has an inverse: all products of the six permutations of three things are "
-        "looked at. Document D prints associativity as (g∘h)∘k = f∘(h∘k), with f for g."
+        "permutation has an inverse, as all products of the six permutations of three things show. "
+        "A common slip prints associativity as (g∘h)∘k = f∘(h∘k), with f for g."
     ),
     formula=(
         r"(g \circ h) \circ k = g \circ (h \circ k), \qquad e \circ g = g \circ e = g, \qquad "

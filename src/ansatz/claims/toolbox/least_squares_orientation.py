@@ -120,8 +120,8 @@ claim = Claim(
     title="Least squares, with examples in the columns of X",
     statement=(
         "For the loss |Xᵀw − y|², whose X has one column per example, the best weights are "
-        "(XXᵀ)⁻¹Xy. Documents B and D print (XᵀX)⁻¹Xᵀy, which belongs to |Xw − y|²: its shapes do "
-        "not fit, and where X is square it solves another equation."
+        "(XXᵀ)⁻¹Xy. A common slip is (XᵀX)⁻¹Xᵀy, which belongs to |Xw − y|²: its shapes do not "
+        "fit, and where X is square it solves another equation."
     ),
     formula=(
         r"\arg\min_w \|X^\top w - y\|^2 = (X X^\top)^{-1} X y, "
@@ -131,6 +131,6 @@ claim = Claim(
     measure=measure,
     reference="Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, 3.2.",
     full={"d": 20, "samples": 500},
-    errata=(Erratum("E33", "B, D", "w* = (XᵀX)⁻¹Xᵀy for ‖Xᵀw − y‖²", "w* = (XXᵀ)⁻¹Xy"),),
+    errata=(Erratum("E33", "w* = (XᵀX)⁻¹Xᵀy for ‖Xᵀw − y‖²", "w* = (XXᵀ)⁻¹Xy"),),
     draw=draw,
 )

@@ -1,4 +1,4 @@
-"""What one variable tells of another."""
+"""The information that one variable has about another."""
 
 from typing import TYPE_CHECKING
 
@@ -41,8 +41,8 @@ def measure(
     rounding = 4 * 20 * EPS * float(entr(x).sum(1).max() + entr(y).sum(1).max())
     because = "rounding: sums of 20 logarithms"
     found = [normal_pair(r, draws, generator) for r in correlations]
-    worst = max(abs(mean - distribution) / error for mean, error, distribution, _ in found)
-    doubled = max(abs(mean - 2 * distribution) / error for mean, error, distribution, _ in found)
+    worst = max(abs(mean - exact) / error for mean, error, exact, _ in found)
+    doubled = max(abs(mean - 2 * exact) / error for mean, error, exact, _ in found)
     checks = [
         Check(
             "largest |H(X) - H(X|Y) - I(X;Y)|, I by scikit-learn",
@@ -86,9 +86,7 @@ def measure(
         ),
     ]
     rows = [[r, *found_r[:3]] for r, found_r in zip(correlations, found, strict=True)]
-    return Finding(
-        checks, Table(["correlation", "simulated", "standard error", "distribution"], rows)
-    )
+    return Finding(checks, Table(["correlation", "simulated", "standard error", "formula"], rows))
 
 
 def peer(counts: Tensor) -> float:
@@ -118,7 +116,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(line, -0.5 * np.log(1 - line**2), color=LINEAR, label="−½ log(1 − ρ²)")
     axes.plot(line, -np.log(1 - line**2), "--", color=INK, lw=0.8, label="twice that: wrong")
     axes.set(xlabel="correlation ρ of a normal pair", ylabel="mutual information (nats)")
-    axes.set_title("what X tells of Y: nothing without dependence, without limit near |ρ| = 1")
+    axes.set_title("information of X about Y: none without dependence, without limit near |ρ| = 1")
     axes.legend(loc="upper center")
 
 
@@ -128,7 +126,7 @@ claim = Claim(
     statement=(
         "The mutual information of two variables is the entropy of the one less its entropy when "
         "the other is known; it is symmetric, never negative, and zero for independent variables. "
-        "Document D writes H(p‖q) for that conditional entropy: read as a cross-entropy it would "
+        "The conditional entropy is sometimes written H(p‖q): read as a cross-entropy that would "
         "make the information negative."
     ),
     formula=(

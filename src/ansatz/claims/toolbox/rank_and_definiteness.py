@@ -1,4 +1,4 @@
-"""What products do to rank, and when a quadratic form is never negative."""
+"""Ranks of products of matrices, and quadratic forms that are never negative."""
 
 from typing import TYPE_CHECKING
 
@@ -129,8 +129,10 @@ def form_signs(M: Tensor, vectors: int, generator: torch.Generator, *, trace: bo
         x = x if x.ndim == 3 else x[:8].expand(len(M), -1, -1)
         x = torch.nn.functional.normalize(c * x - x @ M, dim=-1)
     negative = (torch.einsum("mvi,mij,mvj->mv", x, M, x) < 0).any(1)
-    says = M.diagonal(dim1=1, dim2=2).sum(1) < 0 if trace else torch.linalg.eigvalsh(M)[:, 0] < 0
-    return int((says != negative).sum())
+    is_negative = (
+        M.diagonal(dim1=1, dim2=2).sum(1) < 0 if trace else torch.linalg.eigvalsh(M)[:, 0] < 0
+    )
+    return int((is_negative != negative).sum())
 
 
 def draw(paper: "Figure", finding: Finding) -> None:

@@ -1,4 +1,4 @@
-"""Small facts that proofs lean on: logarithms, powers, series, maxima."""
+"""Small facts that proofs use: logarithms, powers, series, maxima."""
 
 import math
 from collections.abc import Callable
@@ -101,9 +101,9 @@ def draw(paper: "Figure", finding: Finding) -> None:
     """The error of the approximation, with its rate."""
     assert finding.table is not None
     axes = paper.subplots()
-    x, error, distribution = np.array(finding.table.rows).T
+    x, error, expected = np.array(finding.table.rows).T
     axes.plot(x, error, "o", color=MODEL, label="x − log(1 + x)")
-    axes.plot(x, distribution, color=LINEAR, label="x²/2")
+    axes.plot(x, expected, color=LINEAR, label="x²/2")
     axes.plot(x, x * error[0] / x[0], "--", color=INK, lw=0.8, label="an error of first order")
     axes.set(xlabel="x", ylabel="error of log(1 + x) ≈ x")
     logarithmic(axes.xaxis, axes.yaxis)
@@ -113,11 +113,11 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="small-facts",
-    title="Small facts that proofs lean on",
+    title="Small facts that proofs use",
     statement=(
         "The logarithm of 1 + x is x up to half its square; a power of 1 - ε is at most the "
         "exponential of -nε; a geometric sum has a closed form; and an increasing function of g "
-        "has its maximum where g has, which document D prints as argmax x = argmax f(x)."
+        "has its maximum where g has. The last is sometimes printed as argmax x = argmax f(x)."
     ),
     formula=(
         r"\log(1 + x) = x - \tfrac{x^2}{2} + O(x^3), \qquad (1 - \varepsilon)^n \le "

@@ -1,1 +1,1 @@
-"""Feed-forward units: layers, activations, connections, and what each of them can do."""
+"""Claims about feed-forward units: layers, activations and connections."""

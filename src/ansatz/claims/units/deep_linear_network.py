@@ -114,8 +114,8 @@ claim = Claim(
     title="Linear layers make one linear layer",
     statement=(
         "A composition of affine maps is an affine map, whose matrix is the product of theirs and "
-        "whose rank is at most the narrowest width: depth without activations adds no function, "
-        "it only takes some away."
+        "whose rank is at most the narrowest width: depth without activations adds no function and "
+        "may only remove some."
     ),
     formula=(
         r"W_L (\cdots W_2 (W_1 x + b_1) + b_2 \cdots) + b_L = W x + b, \qquad W = W_L \cdots W_1"

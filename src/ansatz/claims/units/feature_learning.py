@@ -37,7 +37,7 @@ def measure(
     moved = [kernel_after(network, x, gradient, rate) - kernel for rate in rates]
     still = frozen_movement(frozen, x, y, rates[0])
     size = [float(m.norm()) for m in moved]
-    distribution = [rate * float(speed.norm()) for rate in rates]
+    linear = [rate * float(speed.norm()) for rate in rates]
     # The kernel is smooth in the rate: what halving the rate leaves of the second order.
     second = [float((m - rate * speed).norm()) for m, rate in zip(moved, rates, strict=True)]
     falls = [a / b for a, b in pairwise(second)]
@@ -45,11 +45,11 @@ def measure(
         Check(
             f"movement of the features' kernel in a step of rate {rates[-1]}",
             size[-1],
-            distribution[-1],
+            linear[-1],
             second[0] * (rates[-1] / rates[0]) ** 2 * 2,
             "the second-order term, taken from the largest rate and scaled by the rate squared, "
             "twice for its own change",
-            wrong=Wrong("features that stand still", predicted=0.0),
+            wrong=Wrong("features that do not move", predicted=0.0),
         ),
         Check(
             "factor by which the rest falls when the rate is halved",
@@ -68,7 +68,7 @@ def measure(
             wrong=Wrong("where they are trained", measured=size[0]),
         ),
     ]
-    table = [[r, s, t, u] for r, s, t, u in zip(rates, size, distribution, second, strict=True)]
+    table = [[r, s, t, u] for r, s, t, u in zip(rates, size, linear, second, strict=True)]
     return Finding(checks, Table(["rate", "movement", "first order", "rest"], table))
 
 
@@ -116,9 +116,9 @@ def draw(paper: "Figure", finding: Finding) -> None:
     """Movement of the kernel against the rate."""
     assert finding.table is not None
     axes = paper.subplots()
-    rate, size, distribution, rest = zip(*finding.table.rows, strict=True)
+    rate, size, linear, rest = zip(*finding.table.rows, strict=True)
     axes.plot(rate, size, "o", color=MODEL, label="movement of the kernel")
-    axes.plot(rate, distribution, color=LINEAR, label="first order in the rate")
+    axes.plot(rate, linear, color=LINEAR, label="first order in the rate")
     axes.plot(rate, rest, "s", color=INK, label="the rest")
     axes.plot(
         rate,
@@ -140,7 +140,7 @@ claim = Claim(
     statement=(
         "Where the inner weights are trained, a step of gradient descent moves the features and "
         "the kernel that they make, to first order by the derivative of the features along the "
-        "gradient; the features of a random feature model stand still."
+        "gradient; the features of a random feature model do not move."
     ),
     formula=(
         r"k_{t+1}(x, x') - k_t(x, x') = \eta \, \frac{d}{d\eta} \frac1m \varphi(x; \theta_t - "

@@ -22,7 +22,7 @@ def measure(
     held_out: int = 200,
     runs: int = 200,
 ) -> Finding:
-    """Least squares on data whose risk is known: its error on both sides, many times over."""
+    """Least squares on data whose risk is known: its errors on training and held-out rows."""
     table, ratios, gaps = [], [], {}
     for d in features:
         trained, held, risk, errors, losses = experiment(d, rows, held_out, runs, generator)
@@ -42,15 +42,11 @@ def measure(
         side: max(float(abs(g[side].mean()) / (g[side].std() / runs**0.5)) for g in gaps.values())
         for side in ("held", "trained")
     }
-    distribution = [
+    formulas = [
         [1 - d / rows, 1 + d / (rows - d - 1)] for d in features
     ]  # mean training error, risk
-    training = max(
-        abs(row[1] - a) / row[2] for row, (a, _) in zip(table, distribution, strict=True)
-    )
-    expected = max(
-        abs(row[5] - b) / row[6] for row, (_, b) in zip(table, distribution, strict=True)
-    )
+    training = max(abs(row[1] - a) / row[2] for row, (a, _) in zip(table, formulas, strict=True))
+    expected = max(abs(row[5] - b) / row[6] for row, (_, b) in zip(table, formulas, strict=True))
     ratio = torch.cat(ratios)
     covered = float((ratio.abs() < 1.96).double().mean())
     quantile = (
@@ -146,7 +142,7 @@ def shortfall(n: int) -> float:
 
 
 def draw(paper: "Figure", finding: Finding) -> None:
-    """Both errors against the number of features, with the distributions they follow."""
+    """Both errors against the number of features, with their predictions."""
     assert finding.table is not None
     axes = paper.subplots()
     d, train, train_error, held, held_error, _, _ = np.array(finding.table.rows).T
@@ -167,7 +163,7 @@ claim = Claim(
     title="Held-out rows estimate the risk",
     statement=(
         "The mean loss on rows that were not trained on is an unbiased estimate of the expected "
-        "loss, and its standard error says how far off it may be. The mean loss on the training "
+        "loss, and its standard error estimates how far off it is. The mean loss on the training "
         "rows is too low: for least squares by a factor 1 - d/n, while the risk has grown by d/n "
         "and more."
     ),

@@ -93,12 +93,12 @@ def run(
 
 claim = Claim(
     id="hidden-unit-symmetry",
-    title="Hidden units have no names",
+    title="Hidden units may be permuted",
     statement=(
         "Permuting the rows of a layer's weights and biases, and the columns of the next layer's "
-        "weights with them, leaves the function as it is, so every network of m hidden units has "
-        "m! copies. It needs a permutation: a matrix whose rows and columns sum to one will not "
-        "do, for which document B's footnote forgets that the entries are zero or one."
+        "weights with them, does not change the function, so every network of m hidden units has "
+        "m! equivalents. It needs a permutation, whose entries are zero or one: a matrix whose "
+        "rows and columns merely sum to one is not enough."
     ),
     formula=(
         r"F[W, b] = P^{-1} F[PW, Pb], \qquad p_{ij} \in \{0, 1\}, \quad "

@@ -109,9 +109,9 @@ def misreported(
 ) -> bool:
     """Whether the library's summary of a network errs."""
     found = summary(MLP(inputs, outputs, widths=widths, generator=generator), inputs)
-    said = (found.parameters, found.depth, found.width, found.capacity)
+    summary_numbers = (found.parameters, found.depth, found.width, found.capacity)
     formula = sum(k * (m + 1) for m, k in pairwise((inputs, *widths, outputs)))
-    return said != (formula, len(widths) + 1, max(widths), sum(widths))
+    return summary_numbers != (formula, len(widths) + 1, max(widths), sum(widths))
 
 
 def peer(inputs: int, widths: tuple[int, ...], outputs: int) -> int:
@@ -167,9 +167,9 @@ claim = Claim(
     title="The multilayer perceptron, counted",
     statement=(
         "A network of affine maps with activations between them has k(m + 1) parameters for each "
-        "map from m to k units, so m(d + 1) + k(m + 1) with one hidden layer, and its last map is "
-        "affine: document A's recursion puts the activation on the output layer as well, which "
-        "leaves it no way to a negative value."
+        "map from m to k units, so m(d + 1) + k(m + 1) with one hidden layer. Its last map is "
+        "affine: a common slip puts the activation on the output layer as well, so that a "
+        "rectified network has no negative value."
     ),
     formula=(
         r"f = A_L \circ \sigma \circ A_{L-1} \circ \dots \circ \sigma \circ A_1, \qquad "
@@ -180,8 +180,6 @@ claim = Claim(
     measure=measure,
     reference="Goodfellow, Bengio and Courville (2016), Deep Learning, chapter 6.",
     full={"rows": 1000, "hidden": 200, "reported": True},
-    errata=(
-        Erratum("E44", "A", "x^ℓ = σ(W x^{ℓ-1} + b) up to the output", "the last map is affine"),
-    ),
+    errata=(Erratum("E44", "x^ℓ = σ(W x^{ℓ-1} + b) up to the output", "the last map is affine"),),
     draw=draw,
 )

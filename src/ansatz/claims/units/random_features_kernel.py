@@ -42,7 +42,7 @@ def measure(
     slope, slope_error = weighted_slope(np.log(widths), rms.log().numpy(), error.numpy())
     phi = features(widths[0], generator)
     primal, dual = ridge_weights(phi, x, y, new), ridge(phi, x, y, new)
-    mean, spread, kernel = kernel_estimate(x, repeats, widths[0], generator)
+    mean, standard_error, kernel = kernel_estimate(x, repeats, widths[0], generator)
     curvature = float(1 / min(widths) ** 0.5)
     checks = [
         Check(
@@ -55,12 +55,13 @@ def measure(
         ),
         Check(
             "kernel: largest deviation of mean φ(x)·φ(x') from exp(-|x - x'|²/2s²), in errors",
-            float(((mean - kernel) / spread).abs().max()),
+            float(((mean - kernel) / standard_error).abs().max()),
             0.0,
             5.0,
             f"a normal quantile of 6e-7, for {rows * (rows - 1) // 2} pairs",
             wrong=Wrong(
-                "exp(-|x - x'|²/s²)", measured=float(((mean - kernel**2) / spread).abs().max())
+                "exp(-|x - x'|²/s²)",
+                measured=float(((mean - kernel**2) / standard_error).abs().max()),
             ),
         ),
         Check(

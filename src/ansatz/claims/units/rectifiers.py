@@ -117,8 +117,8 @@ claim = Claim(
     title="ReLU and its leaky relatives",
     statement=(
         "ReLU commutes with positive factors; leaky and parametric ReLU have the slope a below "
-        "zero, and the gradient in a is min(x, 0). Document A writes them as max(ax, x), which is "
-        "wrong once a learnt slope exceeds one."
+        "zero, and the gradient in a is min(x, 0). Often printed as max(ax, x), which is wrong "
+        "once a learnt slope exceeds one."
     ),
     formula=(
         r"\mathrm{ReLU}(cx) = c\, \mathrm{ReLU}(x) \;\; (c > 0), \qquad "
@@ -129,6 +129,6 @@ claim = Claim(
     measure=measure,
     reference="He et al. (2015), Delving deep into rectifiers. https://arxiv.org/abs/1502.01852",
     full={"points": 100_000},
-    errata=(Erratum("E54", "A", "PReLU(x) = max(ax, x)", "x if x > 0 else ax"),),
+    errata=(Erratum("E54", "PReLU(x) = max(ax, x)", "x if x > 0 else ax"),),
     draw=draw,
 )

@@ -39,7 +39,7 @@ def measure(generator: torch.Generator, *, points: int = 60, units: int = 30) ->
             wrong=Wrong("tanh", measured=float(laplacians["tanh"].abs().max())),
         ),
         Check(
-            f"ReLU network: largest |second difference|, {kinks} points at a kink held out",
+            f"ReLU network: largest |second difference|, {kinks} points at a kink left out",
             float(by_difference.abs().max()),
             0.0,
             64 * EPS / 1e-10,
@@ -148,17 +148,17 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.plot(t, t.sin(), color=LINEAR, label="true solution")
     axes.plot(t, finding.data["relu"], "--", color=INK, label="ReLU features")
     axes.set(xlabel="t", ylabel="u(t)")
-    axes.set_title("u″ = −sin t with u = 0 at both ends: ReLU has no second derivative to offer")
+    axes.set_title("u″ = −sin t with u = 0 at both ends: ReLU has no second derivative")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 claim = Claim(
     id="relu-laplacian",
-    title="A ReLU network has no Laplacian",
+    title="A ReLU network has no second derivatives",
     statement=(
-        "A ReLU network is piecewise linear, so that its second derivatives are zero wherever they "
-        "exist. A loss that holds the Laplacian of the network cannot be reduced by it: for "
-        "u'' = -sin the residual stays that of u = 0, where tanh features solve the equation."
+        "A ReLU network is piecewise linear, so its second derivatives are zero wherever they "
+        "exist. Such a network cannot reduce a loss of its own Laplacian: for u'' = -sin the "
+        "residual stays that of u = 0, while tanh features solve the equation."
     ),
     formula=(
         r"\Delta f(x) = 0 \text{ almost everywhere}, \qquad "

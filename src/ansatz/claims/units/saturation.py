@@ -1,4 +1,4 @@
-"""Sigmoid and tanh: bounded, symmetric, and with slopes that die exponentially."""
+"""Sigmoid and tanh: bounded, symmetric, and with slopes that decay exponentially."""
 
 from typing import TYPE_CHECKING
 
@@ -74,7 +74,7 @@ def measure(generator: torch.Generator, *, points: int = 2001) -> Finding:
             wrong=Wrong("half the argument", measured=float((tanh - (z / 2).tanh()).abs().max())),
         ),
         Check(
-            "rate at which the slope of the sigmoid dies, 4 <= z <= 12",
+            "rate at which the slope of the sigmoid decays, 4 <= z <= 12",
             decay["sigmoid"],
             1.0,
             float(2 * torch.exp(-far[0])),
@@ -82,7 +82,7 @@ def measure(generator: torch.Generator, *, points: int = 2001) -> Finding:
             wrong=Wrong("a power law, as softsign's", measured=decay["softsign"]),
         ),
         Check(
-            "rate at which the slope of tanh dies, 4 <= z <= 12",
+            "rate at which the slope of tanh decays, 4 <= z <= 12",
             decay["tanh"],
             2.0,
             float(2 * torch.exp(-far[0])),
@@ -120,7 +120,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.axhline(0.25, color=INK, lw=0.7, ls=":", label="¼")
     axes.set(xlabel="z", ylabel="slope")
     logarithmic(axes.yaxis)
-    axes.set_title("saturation: the gradient through a sigmoid or tanh dies exponentially")
+    axes.set_title("saturation: the gradient through a sigmoid or tanh decays exponentially")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
@@ -129,8 +129,8 @@ claim = Claim(
     title="Sigmoid and tanh saturate",
     statement=(
         "The sigmoid has σ(-z) = 1 - σ(z) and a slope of at most one quarter; tanh is odd and "
-        "below one in size. Away from zero the slopes die as exp(-|z|) and 4 exp(-2|z|): a "
-        "saturated unit passes no gradient."
+        "below one in size. Away from zero the slopes decay as exp(-|z|) and 4 exp(-2|z|): a "
+        "saturated unit passes almost no gradient."
     ),
     formula=(
         r"\sigma(-z) = 1 - \sigma(z), \qquad 0 < \sigma' \le \tfrac14, \qquad "

@@ -26,7 +26,7 @@ def measure(
     paths = {name: variances(name, width, rows, depth, runs, generator) for name in NAMES}
     last = paths["selu"][:, -1]
     centre = {a: one_sided(a) for a in (0.5, 1.0)}
-    spread = relaxation(depth, width)
+    deviation = relaxation(depth, width)
     checks = [
         Check(
             "mean of SELU(z), z ~ N(0, 1)",
@@ -48,7 +48,7 @@ def measure(
             f"mean square after {depth} SELU layers with LeCun's weights",
             float(last.mean()),
             1.0,
-            4 * spread / runs**0.5,
+            4 * deviation / runs**0.5,
             "4 standard errors: each layer adds a relative error of √(κ/width), which the map's "
             "slope at its fixed point damps",
             wrong=Wrong("ELU with α = 1", measured=float(paths["elu"][:, -1].mean())),
@@ -155,7 +155,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes.set(
         xlabel="layer, with LeCun's weights", ylabel="mean square of the signal", ylim=(0, None)
     )
-    axes.set_title("SELU keeps a signal alive through depth")
+    axes.set_title("SELU preserves the size of a signal through depth")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 
@@ -164,8 +164,8 @@ claim = Claim(
     title="SELU's fixed point",
     statement=(
         "SELU's two constants are those for which a standard normal number has mean 0 and variance "
-        "1 after the activation, so that with LeCun's weights a signal keeps its size through "
-        "depth. ELU is continuous for every α, with a continuous slope only for α = 1."
+        "1 after the activation, so with LeCun's weights a signal keeps its size through depth. "
+        "ELU is continuous for every α, with a continuous slope only for α = 1."
     ),
     formula=(
         r"\mathrm{SELU}(x) = \lambda \begin{cases} x & x > 0 \\ \alpha (e^x - 1) & x \le 0 "

@@ -23,7 +23,7 @@ def measure(generator: torch.Generator, *, d: int = 5, growth: int = 3, depth: i
         [depth_, *dense_counts(x, growth, depth_, generator)] for depth_ in range(1, depth + 1)
     ]
     kept = first_columns(x, growth, depth, generator)
-    distribution = [d + n * growth for n in range(1, depth + 1)]
+    expected = [d + n * growth for n in range(1, depth + 1)]
     weights = [sum(growth * (d + i * growth + 1) for i in range(n)) for n in range(1, depth + 1)]
     layer = Highway(d, activation="tanh", generator=generator).double()
     with torch.no_grad():
@@ -40,7 +40,7 @@ def measure(generator: torch.Generator, *, d: int = 5, growth: int = 3, depth: i
     checks = [
         Check(
             "largest |features of a dense block - (D + L G)|",
-            max(abs(row[1] - n) for row, n in zip(counts, distribution, strict=True)),
+            max(abs(row[1] - n) for row, n in zip(counts, expected, strict=True)),
             0,
             0,
             "whole numbers",

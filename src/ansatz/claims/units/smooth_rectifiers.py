@@ -86,7 +86,7 @@ def measure(generator: torch.Generator, *, points: int = 20_001, draws: int = 40
             float(tanh_form.abs().max()),
             1e-3,
             0.0,
-            "the documents' bound",
+            "the bound of the statement",
             relation="<=",
             wrong=Wrong("without the cubic term", measured=float(_no_cubic(x))),
         ),
@@ -124,11 +124,11 @@ def gate_deviation(draws: int, generator: torch.Generator) -> tuple[float, float
     x = torch.linspace(-3, 3, 13, dtype=torch.float64)
     x = x[x != 0]
     z = torch.randn(draws, 1, generator=generator, dtype=torch.float64)
-    distribution = SelfGated("normal")(x)
+    expected = SelfGated("normal")(x)
     p = torch.special.ndtr(x)
     error = x.abs() * (p * (1 - p) / draws).sqrt()
     means = [(x * kept.double()).mean(0) for kept in (z <= x, z > x)]
-    right, wrong = (float(((mean - distribution) / error).abs().max()) for mean in means)
+    right, wrong = (float(((mean - expected) / error).abs().max()) for mean in means)
     return right, wrong
 
 

@@ -1,4 +1,4 @@
-"""Softmax: probabilities that see differences of logits alone."""
+"""Softmax: probabilities that depend on differences of logits alone."""
 
 from typing import TYPE_CHECKING
 
@@ -111,12 +111,12 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="softmax-shift",
-    title="Softmax sees differences only",
+    title="Softmax depends on differences of logits only",
     statement=(
         "The softmax of logits is positive, sums to one, and does not change when the same number "
-        "is added to all of them, so its Jacobian has rank K - 1 and large logits can be made safe "
-        "by subtracting the largest. Document A reuses the index i inside the sum, which would "
-        "make every entry one."
+        "is added to all of them, so its Jacobian has rank K - 1, and subtracting the largest "
+        "logit avoids overflow. A common slip reuses the index i inside the sum, which would make "
+        "every entry one."
     ),
     formula=(
         r"p_i = \frac{e^{x_i}}{\sum_j e^{x_j}} = \frac{e^{x_i - c}}{\sum_j e^{x_j - c}}, \qquad "

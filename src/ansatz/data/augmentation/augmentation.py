@@ -1,13 +1,54 @@
-"""What every augmentation is: a random map of grids that keeps their label."""
+"""The base classes of augmentations: random maps of grids that keep their label."""
 
+import math
 import warnings
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
+
+Padding = Literal["reflect", "border", "zeros"]
+Interpolation = Literal["linear", "nearest"]
+_LOOKED_AT = 8  # examples of a batch that tell the range of its values
+_CUT = 0.1  # noise may take x a little beyond; bytes as floats are far beyond
+
+
+def check_between(name: str, value: object, low: float, high: float) -> None:
+    """Refuses what is not a number in [low, high]."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not (low <= float(value) <= high and math.isfinite(value)):  # type: ignore[arg-type]
+        raise UsageError(f"{name} must be a number in [{low:g}, {high:g}], got {value!r:.40}.")
+
+
+def check_whole(name: str, value: object, low: int) -> None:
+    """Refuses what is not a whole number from ``low`` on."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise UsageError(f"{name} must be a whole number from {low} on, got {value!r:.40}.")
+
+
+def check_shares(x: Tensor, name: str) -> None:
+    """Refuses images that cutting at 0 and 1 would ruin: bytes as floats, standardised ones."""
+    few = x[:_LOOKED_AT]
+    if float((few - few.clamp(0, 1)).abs().mean()) > _CUT:
+        low, high = (float(each) for each in few.aminmax())
+        raise UsageError(
+            f"{name} cuts values at 0 and 1, and x has {low:.3g} to {high:.3g}. "
+            "Scale x to [0, 1] first, or say clip=False."
+        )
+
+
+def check_padding(name: str, padding: object, interpolation: object = "linear") -> None:
+    """Refuses an unknown rule for what lies outside the frame or between the pixels."""
+    for option, value, known in (
+        ("padding", padding, get_args(Padding)),
+        ("interpolation", interpolation, get_args(Interpolation)),
+    ):
+        if value not in known:
+            text = f"{option} of {name} must be one of {', '.join(known)}"
+            raise UsageError(f"{text}, got {value!r:.40}.")
 
 
 class Augmentation(ABC):
@@ -140,12 +181,6 @@ def uniform(x: Tensor, *shape: int, generator: torch.Generator | None) -> Tensor
     """``(B, *shape)`` numbers, uniform on [-1, 1), of the type and on the device of x.
 
     Drawn on the processor, so that every device gets the same ones.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.augmentation import uniform
-        >>> uniform(torch.zeros(5, 1, 8), 2, generator=None).shape
-        torch.Size([5, 2])
     """
     dtype = x.dtype if x.is_floating_point() else torch.float32
     drawn = torch.rand(len(x), *shape, generator=generator, dtype=dtype)
@@ -153,25 +188,11 @@ def uniform(x: Tensor, *shape: int, generator: torch.Generator | None) -> Tensor
 
 
 def chances(x: Tensor, p: float, *shape: int, generator: torch.Generator | None) -> Tensor:
-    """``(B, *shape)`` booleans, each True with probability p.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.augmentation import chances
-        >>> chances(torch.zeros(3, 1, 8), 1.0, generator=None)
-        tensor([True, True, True])
-    """
+    """``(B, *shape)`` booleans, each True with probability p."""
     drawn = torch.rand(len(x), *shape, generator=generator, dtype=torch.float32)
     return (drawn < p).to(x.device)
 
 
 def per_example(values: Tensor, x: Tensor) -> Tensor:
-    """``(B,)`` as ``(B, 1, ..., 1)``, to be broadcast against x or masks.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.augmentation import per_example
-        >>> per_example(torch.ones(2), torch.ones(2, 3, 4, 4)).shape
-        torch.Size([2, 1, 1, 1])
-    """
+    """``(B,)`` as ``(B, 1, ..., 1)``, to be broadcast against x or masks."""
     return values.reshape(-1, *(1,) * (x.ndim - 1))

@@ -2,19 +2,14 @@
 
 from typing import Literal
 
-from ansatz.data.augmentation.affine import Affine
+from ansatz.data.augmentation.affine import Affine, Elastic
 from ansatz.data.augmentation.augmentation import Augmentation
 from ansatz.data.augmentation.compose import Compose, RandomApply
-from ansatz.data.augmentation.crop import Crop
-from ansatz.data.augmentation.elastic import Elastic
-from ansatz.data.augmentation.flip import Flip
-from ansatz.data.augmentation.noise import Noise
-from ansatz.data.augmentation.random_erasing import RandomErasing
-from ansatz.data.augmentation.rotate90 import Rotate90
-from ansatz.data.augmentation.shift import Shift
+from ansatz.data.augmentation.corruptions import Noise, RandomErasing
+from ansatz.data.augmentation.moves import Crop, Flip, Rotate90, Shift
 from ansatz.spec import InputSpec
 
-_PIECE = {2: 256, 3: 64}  # pixels a side that labelled grids are learned from at a time
+_CROP = {2: 256, 3: 64}  # pixels a side that labelled grids are learned from at a time
 _COARSE = 8  # pixels a side, below which nothing can be moved
 _FEW = 20_000  # photographs; with more of them a network hardly memorises what cutout hides
 
@@ -68,13 +63,7 @@ def _of_photographs(side: int, examples: int) -> list[Augmentation]:
 
 
 def labelled_symmetry(size: tuple[int, ...]) -> Literal["flip", "dihedral"] | None:
-    """The group that labelled images are drawn from while they are learned; None for no images.
-
-    Example:
-        >>> from ansatz.data.augmentation.default import labelled_symmetry
-        >>> labelled_symmetry((512, 512)), labelled_symmetry((100, 120)), labelled_symmetry((99,))
-        ('dihedral', 'flip', None)
-    """
+    """The group that labelled images are drawn from while they are learned; None for no images."""
     if len(size) != 2 or min(size) < _COARSE:
         return None
     height, width = _window(size)
@@ -82,18 +71,18 @@ def labelled_symmetry(size: tuple[int, ...]) -> Literal["flip", "dihedral"] | No
 
 
 def _window(size: tuple[int, ...]) -> tuple[int, ...]:
-    """The piece of a labelled grid that is learned from at a time."""
-    return tuple(min(side, _PIECE[len(size)]) for side in size)
+    """The crop of a labelled grid that is learned from at a time."""
+    return tuple(min(side, _CROP[len(size)]) for side in size)
 
 
 def _of_labelled(axes: int, size: tuple[int, ...]) -> list[Augmentation]:
     if axes == 1:
         return [Shift(max(1, size[0] // 50))]
     window = _window(size)
-    piece: list[Augmentation] = [Crop(window)] if window != size else []
+    crop: list[Augmentation] = [Crop(window)] if window != size else []
     if axes == 3:
-        return [*piece, Flip((-1, -2, -3))]
+        return [*crop, Flip((-1, -2, -3))]
     turn: list[Augmentation] = [Rotate90()] if labelled_symmetry(size) == "dihedral" else []
     bend = Elastic(max(1.0, min(window) / 50), degrees=10.0, scale=0.1)
     # What is read between pixels is smoother than what will be predicted: most stays as it is.
-    return [*piece, Flip((-1, -2)), *turn, RandomApply(0.2, bend)]
+    return [*crop, Flip((-1, -2)), *turn, RandomApply(0.2, bend)]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ansatz.data.augmentation.limits import Interpolation, Padding
+from ansatz.data.augmentation.augmentation import Interpolation, Padding
 from ansatz.data.unlabelled import UNLABELLED
 
 _PADDINGS = {"reflect": "reflection", "border": "border", "zeros": "zeros"}  # torch's names
@@ -54,26 +54,12 @@ def affine_resample(
 
 
 def widened(x: Tensor) -> Tensor:
-    """x in single precision at least: half of it does not tell the places of 256 pixels apart.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.resampling import widened
-        >>> widened(torch.zeros(1, 1, 4, dtype=torch.bfloat16)).dtype
-        torch.float32
-    """
+    """x in single precision at least: half of it does not tell the places of 256 pixels apart."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def affine_places(x: Tensor, matrices: Tensor) -> Tensor:
-    """``(B, n, *size)``: where an affine map reads each pixel, as :func:`resample` counts places.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.resampling import affine_places
-        >>> affine_places(torch.zeros(1, 1, 4), torch.tensor([[[1.0, 0.0]]])).tolist()
-        [[[-0.75, -0.25, 0.25, 0.75]]]
-    """
+    """``(B, n, *size)``: where an affine map reads each pixel, as :func:`resample` counts places."""
     size = tuple(x.shape[2:])
     pixels = torch.tensor(size, dtype=x.dtype, device=x.device)
     # A place u pixels from the middle is 2 u / N to torch, which wants the last axis first.
@@ -102,13 +88,6 @@ def resample(
 
     Shapes:
         - x: ``(B, C, *size)`` floats with n axes; masks: ``(B, *size)``; places: ``(B, n, *size)``.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.augmentation.resampling import resample
-        >>> x = torch.arange(4.0).view(1, 1, 4)
-        >>> resample(x, None, torch.zeros(1, 1, 4))[0]
-        tensor([[[1.5000, 1.5000, 1.5000, 1.5000]]])
     """
     mode = "bilinear" if interpolation == "linear" else "nearest"
     y = _read(x, places, mode, padding)

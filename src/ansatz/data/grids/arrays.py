@@ -32,14 +32,6 @@ def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> Gri
         arrays: by name.
         origin: what errors call them.
         options: how to read them.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.arrays import from_arrays
-        >>> from ansatz.data.grids.options import Options
-        >>> table = from_arrays({"x": np.zeros((2, 4, 4)), "y": [3, 5]}, "mine", Options())
-        >>> table.grids.shape, table.target
-        ((1, 4, 4), 'y')
     """
     import pandas as pd
 
@@ -107,11 +99,11 @@ def _joined(
     by = {(each.stem, each.part): found[name] for name, each in named.items()}
     made: dict[str, np.ndarray] = {}
     for stem in stems:
-        pieces = [by.get((stem, part)) for part in parts]
-        if any(piece is None for piece in pieces):
+        arrays = [by.get((stem, part)) for part in parts]
+        if any(array is None for array in arrays):
             raise DataError(f"{origin}: '{stem}' is not there for each of {', '.join(parts)}.")
         try:
-            made[stem] = np.concatenate([piece for piece in pieces if piece is not None])
+            made[stem] = np.concatenate([array for array in arrays if array is not None])
         except ValueError as error:
             raise DataError(f"{origin}: the parts of '{stem}' do not fit: {error}.") from None
     lengths = [len(by[stems[0], part]) for part in parts]

@@ -25,19 +25,7 @@ _LARGE = 1024 * 1024  # pixels
 
 
 def assemble(listing: Listing, options: Options) -> GridTable:
-    """Looks at all files, chooses what they become, reads them, leaves out what is damaged.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.assemble import assemble
-        >>> from ansatz.data.grids.listing import Listing
-        >>> from ansatz.data.grids.options import Options
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (5, 4)).save(path)
-        >>> assemble(Listing("pets", [path], ["a.png"]), Options()).grids.shape
-        (1, 4, 5)
-    """
+    """Looks at all files, chooses what they become, reads them, leaves out what is damaged."""
     import pandas as pd
 
     own = next((a for a, b in zip(listing.paths, listing.masks, strict=False) if a == b), None)

@@ -13,19 +13,7 @@ MOST_PAGES = 2**15
 
 
 def count_pages(path: Path, limits: Limits) -> int:
-    """How many pages or frames a file has; none of them is decoded, and a damaged one counts.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.by_page import count_pages
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tif"
-        >>> page = Image.new("L", (5, 4))
-        >>> page.save(path, save_all=True, append_images=[page, page])
-        >>> count_pages(path, Limits())
-        3
-    """
+    """How many pages or frames a file has; none of them is decoded, and a damaged one counts."""
     with opened(path, limits) as image:
         if image.format != "TIFF":
             count = int(getattr(image, "n_frames", 1))
@@ -43,18 +31,6 @@ def by_page(listing: Listing, limits: Limits, *, skip: bool = False) -> Listing:
         listing: whole files.
         limits: what a file may claim.
         skip: leave out files that cannot be opened, instead of refusing them.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.by_page import by_page
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.listing import Listing
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tif"
-        >>> page = Image.new("L", (5, 4))
-        >>> page.save(path, save_all=True, append_images=[page])
-        >>> by_page(Listing("cells", [path], ["a.tif"], {"image": ["a.tif"]}), Limits()).names
-        ['a.tif page 1', 'a.tif page 2']
     """
     damaged: dict[int, DataError] = {}
     counts = [_count(listing, place, limits, damaged) for place in range(len(listing.paths))]

@@ -22,11 +22,6 @@ class Each(NamedTuple):
         table: of one example; of all examples where data are no files.
         size: (height, width) that the image had where it was brought to another.
         stack: the name of the file that the image is a page of; None for a whole file.
-
-    Example:
-        >>> from ansatz.data.grids.each import Each
-        >>> Each._fields
-        ('table', 'size', 'stack')
     """
 
     table: GridTable
@@ -43,16 +38,6 @@ def read_each(data: Any, *, notes: list[str], **reading: Unpack[GridOptions]) ->
         data: as of :func:`~ansatz.data.grids.read_grids`.
         notes: takes what was assumed and left out, each sentence once; complete at the end.
         reading: options of :func:`~ansatz.data.grids.read_grids`.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.each import read_each
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for k in (4, 8):
-        ...     Image.new("L", (k, k)).save(folder / f"{k}.png")
-        >>> [each.table.grids.shape for each in read_each(folder, notes=[])]
-        [(1, 4, 4), (1, 8, 8)]
     """
     reading["outcomes"] = False
     options = Options.of(**reading)

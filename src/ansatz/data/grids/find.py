@@ -24,15 +24,6 @@ def list_files(data: Any, options: Options) -> Listing | None:
     Args:
         data: as of :func:`~ansatz.data.grids.read_grids`.
         options: how they will be read.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.options import Options
-        >>> from ansatz.data.grids.find import list_files
-        >>> list_files(["a.png", "b.png"], Options()).names
-        ['a.png', 'b.png']
-        >>> list_files(np.zeros((2, 4, 4)), Options()) is None
-        True
     """
     listing = _list(data, options, options.image, options.masks)
     if listing is None or not _are_images(listing):
@@ -51,25 +42,13 @@ def list_files(data: Any, options: Options) -> Listing | None:
 
 
 def is_image_file(data: Any) -> bool:
-    """Whether data are the path of one image file, by its name.
-
-    Example:
-        >>> from ansatz.data.grids.find import is_image_file
-        >>> is_image_file("stack.tif"), is_image_file("faces.csv")
-        (True, False)
-    """
+    """Whether data are the path of one image file, by its name."""
     is_path = isinstance(data, str | PathLike)
     return is_path and family(Path(data)) == "image" and not Path(data).is_dir()
 
 
 def is_table(data: Any) -> bool:
-    """Whether data are a table that may name files: a frame, or a file called like one.
-
-    Example:
-        >>> from ansatz.data.grids.find import is_table
-        >>> is_table("faces.csv.gz"), is_table("faces.npz")
-        (True, False)
-    """
+    """Whether data are a table that may name files: a frame, or a file called like one."""
     if not isinstance(data, str | PathLike):
         return hasattr(data, "columns")
     name = str(data).lower().removesuffix(".gz")
@@ -77,13 +56,7 @@ def is_table(data: Any) -> bool:
 
 
 def is_data_set(data: Any) -> bool:
-    """Whether data are the name of a data set, and no file or folder is called so.
-
-    Example:
-        >>> from ansatz.data.grids.find import is_data_set
-        >>> is_data_set("mnist"), is_data_set("faces.csv")
-        (True, False)
-    """
+    """Whether data are the name of a data set, and no file or folder is called so."""
     from ansatz.data.registry import names
 
     return isinstance(data, str) and data in names() and not Path(data).exists()

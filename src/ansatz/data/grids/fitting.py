@@ -15,13 +15,7 @@ MOST_SCALE = 16  # an image that would be enlarged or shrunk more belongs to ano
 
 
 def common_size(sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The size that images are brought to: that of at least half of them, else the medians.
-
-    Example:
-        >>> from ansatz.data.grids.fitting import common_size
-        >>> common_size([(28, 28), (28, 28), (30, 20)]), common_size([(10, 10), (20, 30), (30, 20)])
-        ((28, 28), (20, 20))
-    """
+    """The size that images are brought to: that of at least half of them, else the medians."""
     (size, count), *_ = Counter(sizes).most_common(1)
     if 2 * count >= len(sizes):
         return size
@@ -30,25 +24,14 @@ def common_size(sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def inner_box(size: tuple[int, int], target: tuple[int, int]) -> tuple[int, int, int, int]:
-    """(top, left, height, width) of an image of ``size``, scaled to fit, inside ``target``.
-
-    Example:
-        >>> from ansatz.data.grids.fitting import inner_box
-        >>> inner_box((10, 20), (8, 8))
-        (2, 0, 4, 8)
-    """
+    """(top, left, height, width) of an image of ``size``, scaled to fit, inside ``target``."""
     scale = min(target[0] / size[0], target[1] / size[1])
     height, width = (max(1, min(t, round(s * scale))) for s, t in zip(size, target, strict=True))
     return (target[0] - height) // 2, (target[1] - width) // 2, height, width
 
 
 def check_scale(name: str, size: tuple[int, int], target: tuple[int, int]) -> None:
-    """Refuses an image that would be scaled by more than a factor of 16.
-
-    Example:
-        >>> from ansatz.data.grids.fitting import check_scale
-        >>> check_scale("a.png", (28, 28), (32, 32))
-    """
+    """Refuses an image that would be scaled by more than a factor of 16."""
     scale = min(target[0] / size[0], target[1] / size[1])
     if not 1 / MOST_SCALE <= scale <= MOST_SCALE:
         raise DataError(
@@ -66,12 +49,6 @@ def fitted(image: "Image", target: tuple[int, int], *, nearest: bool = False) ->
         image: pillow's.
         target: (H, W).
         nearest: take the nearest pixel instead: for masks, whose numbers have no mean.
-
-    Example:
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.fitting import fitted
-        >>> fitted(Image.new("L", (20, 10), 7), (8, 8))[:, 0].tolist()
-        [0, 0, 7, 7, 7, 7, 0, 0]
     """
     if (image.height, image.width) == target:
         return np.asarray(image)

@@ -28,16 +28,6 @@ def list_folder(folder: Path, masks: Path | None = None, *, skip: bool = False) 
         folder: where to look.
         masks: a folder of masks, called like the images.
         skip: leave out images that have no mask, instead of refusing them.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.folder import list_folder
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for name in ("cat/1.png", "dog/1.png"):
-        ...     (folder / name).parent.mkdir()
-        ...     _ = (folder / name).write_bytes(b"")
-        >>> list_folder(folder).columns["class"]
-        ['cat', 'dog']
     """
     folders, files = entries(folder)
     loose = [path for path in files if family(path)]
@@ -66,16 +56,6 @@ def list_inputs(folder: Path, masks: Path | None = None) -> Listing:
     Args:
         folder: where to look.
         masks: a folder whose files are no examples.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.folder import list_inputs
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for name in ("images/1.png", "images/2.png", "masks/1.png"):
-        ...     (folder / name).parent.mkdir(exist_ok=True)
-        ...     _ = (folder / name).write_bytes(b"")
-        >>> list_inputs(folder).names
-        ['images/1.png', 'images/2.png']
     """
     paths = _inputs(folder)
     if masks is not None:

@@ -23,16 +23,6 @@ def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tens
         memory: bytes that the decoded files may take.
         damaged: places that are known to be unreadable; those found are added. Their rows of
             the tensor mean nothing.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.gather import gather
-        >>> from ansatz.data.grids.grid_files import GridFiles
-        >>> read = lambda path: np.ones((1, 2, 2), np.uint8)
-        >>> files = GridFiles((Path("a"),), ("a",), read, (1, 2, 2), torch.uint8)
-        >>> gather(files, 100, {}).shape, type(gather(files, 3, {})).__name__
-        (torch.Size([1, 1, 2, 2]), 'GridFiles')
     """
 
     def attempt(place: int) -> np.ndarray | DataError:
@@ -63,13 +53,7 @@ def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tens
 def refuse_or_tell(
     damaged: dict[int, DataError], count: int, skips: bool, notes: list[str]
 ) -> np.ndarray:
-    """The places of the files that can be read; an error or a note about the others.
-
-    Example:
-        >>> from ansatz.data.grids.gather import refuse_or_tell
-        >>> refuse_or_tell({}, 3, False, [])
-        array([0, 1, 2])
-    """
+    """The places of the files that can be read; an error or a note about the others."""
     if damaged:
         first, *others = (str(damaged[place]) for place in sorted(damaged))
         many = f" {len(others)} more cannot be read." if others else ""

@@ -1,4 +1,4 @@
-"""Files, pages or pieces that each hold one grid, decoded when they are needed."""
+"""Files, pages or tiles that each hold one grid, decoded when they are needed."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ansatz.data.grids.page import Place
-from ansatz.data.grids.piece import Piece
 from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.tile import Tile
 
 _MOST_AHEAD = 32
 _WAITING_BYTES = 2**28
@@ -20,24 +20,15 @@ class GridFiles(NamedTuple):
     """Paths and how to read them.
 
     Args:
-        paths: one file, one page of a file, or one piece of either, per example.
+        paths: one file, one page of a file, or one tile of either, per example.
         names: what errors and tables call them.
         read: a path to its ``(C, *size)`` array, always of this shape and type.
         shape: ``(C, *size)``.
         dtype: uint8 or float32.
         digests: ``(N,)`` uint64, hashes of the decoded contents; None if nobody has looked.
-
-    Example:
-        >>> import numpy as np, torch
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.grid_files import GridFiles
-        >>> read = lambda path: np.full((1, 2, 2), len(path.name), np.uint8)
-        >>> files = GridFiles((Path("a"), Path("bb")), ("a", "bb"), read, (1, 2, 2), torch.uint8)
-        >>> files.load([1]).sum().item()
-        8
     """
 
-    paths: tuple[Place | Piece, ...]
+    paths: tuple[Place | Tile, ...]
     names: tuple[str, ...]
     read: Callable[[Any], np.ndarray]
     shape: tuple[int, ...]

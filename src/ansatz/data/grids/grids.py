@@ -150,13 +150,7 @@ class Grids:
 
 
 def row_numbers(rows: Rows, count: int) -> np.ndarray:
-    """Row numbers from a slice, numbers (negative ones count from the end) or truth values.
-
-    Example:
-        >>> from ansatz.data.grids.grids import row_numbers
-        >>> row_numbers([True, False, True], 3), row_numbers(slice(1, None), 3)
-        (array([0, 2]), array([1, 2]))
-    """
+    """Row numbers from a slice, numbers (negative ones count from the end) or truth values."""
     if isinstance(rows, slice):
         return np.ascontiguousarray(np.arange(count)[rows])
     found = rows.cpu().numpy() if isinstance(rows, Tensor) else np.asarray(rows)
@@ -174,14 +168,7 @@ def row_numbers(rows: Rows, count: int) -> np.ndarray:
 
 
 def digest(array: np.ndarray) -> int:
-    """A 64-bit hash of an array's numbers and shape; -0 is 0.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.grids import digest
-        >>> digest(np.zeros(3, np.float32)) == digest(-np.zeros(3, np.float32))
-        True
-    """
+    """A 64-bit hash of an array's numbers and shape; -0 is 0."""
     if array.dtype.kind == "f":
         array = array + np.float32(0)  # -0 + 0 = 0
     made = hashlib.blake2b(f"{array.dtype.kind}{array.shape}".encode(), digest_size=8)

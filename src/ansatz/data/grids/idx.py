@@ -14,14 +14,7 @@ _NAME = re.compile(r"(?P<stem>.*)-idx\d-ubyte(?:\.gz)?")
 
 
 def is_idx(path: Path) -> bool:
-    """Whether a file is called like an IDX file: ``...-images-idx3-ubyte``, perhaps ``.gz``.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.idx import is_idx
-        >>> is_idx(Path("t10k-images-idx3-ubyte.gz"))
-        True
-    """
+    """Whether a file is called like an IDX file: ``...-images-idx3-ubyte``, perhaps ``.gz``."""
     return _NAME.fullmatch(path.name) is not None
 
 
@@ -34,14 +27,6 @@ def read_idx(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
     Args:
         path: the file.
         limit_bytes: what it may unpack to.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.idx import read_idx
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a-labels-idx1-ubyte"
-        >>> _ = path.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9]))
-        >>> read_idx(path)
-        array([7, 9], dtype=uint8)
 
     References:
         LeCun, Cortes and Burges (1998), The MNIST database of handwritten digits.
@@ -65,14 +50,7 @@ def read_idx(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
 
 
 def labels_beside(path: Path) -> Path | None:
-    """The file of labels that belongs to a file of images; None if it is not there.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.idx import labels_beside
-        >>> labels_beside(Path("no-such-images-idx3-ubyte")) is None
-        True
-    """
+    """The file of labels that belongs to a file of images; None if it is not there."""
     stem = path.name.partition("-idx")[0].replace("images", "labels")
     names = [f"{stem}-idx1-ubyte", f"{stem}-idx1-ubyte.gz"]
     found = (path.with_name(name) for name in names)

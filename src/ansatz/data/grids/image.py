@@ -28,11 +28,6 @@ class Look(NamedTuple):
         is_colour: whether there is more than grey in it.
         depth: of its numbers.
         remarks: what will be done to it besides decoding, in words.
-
-    Example:
-        >>> from ansatz.data.grids.image import Look
-        >>> Look((28, 28), False, "8 bit").depth
-        '8 bit'
     """
 
     size: tuple[int, int]
@@ -47,16 +42,6 @@ def look(path: Place, limits: Limits) -> Look:
     Args:
         path: its file, or its page in a file of several.
         limits: what the file may claim.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.image import look
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (5, 4)).save(path)
-        >>> look(path, Limits()).size
-        (4, 5)
     """
     with opened(path, limits) as image:
         (width, height), mode, turn = image.size, image.mode, orientation(image)
@@ -90,16 +75,6 @@ def decode(
         limits: what the file may claim.
         size: (H, W) that it will be fitted into. A JPEG of more than twice that size is decoded
             at 1/2, 1/4 or 1/8 of its own, never below twice the size, which is much faster.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.image import decode
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("RGBA", (5, 4), (255, 0, 0, 0)).save(path)
-        >>> decode(path, 3, "8 bit", Limits()).getpixel((0, 0))  # transparent: black
-        (0, 0, 0)
     """
     with opened(path, limits) as image:
         turn = orientation(image)
@@ -131,16 +106,6 @@ def decode_planes(
         depth: ``"16 bit"`` for shares of the largest value, ``"float"`` for numbers as they are.
         limits: what the file may claim.
         size: as of :func:`decode`.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.image import decode_planes
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("RGB", (5, 4), (255, 0, 51)).save(path)
-        >>> [plane.getpixel((0, 0)) for plane in decode_planes(path, 3, "16 bit", Limits())]
-        [1.0, 0.0, 0.20000000298023224]
     """
     from PIL import Image
 
@@ -223,14 +188,7 @@ _LAYOUTS = ("RGB", "RGBA", "RGBX")
 
 
 def has_sixteen_bits(image: Any) -> bool:
-    """Whether an open image's colours have 16 bits that :func:`read_colours` can read.
-
-    Example:
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image import has_sixteen_bits
-        >>> has_sixteen_bits(Image.new("RGB", (5, 4)))
-        False
-    """
+    """Whether an open image's colours have 16 bits that :func:`read_colours` can read."""
     tiles = getattr(image, "tile", None) or []
     return bool(tiles) and all(_swapped(tile) is not None for tile in tiles)
 
@@ -240,12 +198,6 @@ def read_colours(path: Place, limits: Limits) -> np.ndarray:
 
     Pillow's decoders unpack the first byte of each number. Told that its bytes are in the other
     order, they unpack the second one: two readings give all 16 bits, of every compression.
-
-    Example:
-        >>> import inspect
-        >>> from ansatz.data.grids.image import read_colours
-        >>> list(inspect.signature(read_colours).parameters)
-        ['path', 'limits']
     """
     with opened(path, limits, anew=True) as image:
         high = np.array(image, dtype=np.uint16)

@@ -30,11 +30,6 @@ class Limits(NamedTuple):
     Args:
         pixels: height times width.
         bytes: of the file.
-
-    Example:
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> Limits().pixels
-        40000000
     """
 
     pixels: int = 40_000_000
@@ -49,13 +44,7 @@ class Limits(NamedTuple):
 
 @contextmanager
 def bombs_are_errors() -> Iterator[None]:
-    """Turns pillow's warning of an enormous image into its error; of odd tags it need not warn.
-
-    Example:
-        >>> from ansatz.data.grids.image_file import bombs_are_errors
-        >>> with bombs_are_errors():
-        ...     pass
-    """
+    """Turns pillow's warning of an enormous image into its error; of odd tags it need not warn."""
     bomb = _pillow().DecompressionBombWarning
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\b")
@@ -69,11 +58,6 @@ def kept_open() -> Iterator[None]:
 
     A file's pages are a chain: each that is found from the beginning costs as many steps as come
     before it.
-
-    Example:
-        >>> from ansatz.data.grids.image_file import kept_open
-        >>> with kept_open():
-        ...     pass
     """
     if hasattr(_THREAD, "kept"):
         yield
@@ -95,16 +79,6 @@ def opened(path: Place, limits: Limits, *, anew: bool = False) -> "Iterator[Imag
         path: the file, or one page of it.
         limits: what it may claim.
         anew: open the file even if it is kept open.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits, opened
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (5, 4)).save(path)
-        >>> with opened(path, Limits()) as image:
-        ...     image.size
-        (5, 4)
     """
     pillow = _pillow()
     check_file(file_of(path), limits.bytes)
@@ -164,16 +138,7 @@ def _close(kept: "dict[Path, Image]") -> None:
 
 
 def check_file(path: Path, limit_bytes: int) -> None:
-    """Refuses what is no regular file, is empty or too long.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.image_file import check_file
-        >>> check_file(Path("no-such.png"), 100)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: no-such.png does not exist.
-    """
+    """Refuses what is no regular file, is empty or too long."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -225,14 +190,7 @@ def _what_it_is(path: Path) -> str:
 
 
 def orientation(image: Any) -> int:
-    """The EXIF tag 1..8 that says how a camera was held; 1 where there is none or it is damaged.
-
-    Example:
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import orientation
-        >>> orientation(Image.new("L", (5, 4)))
-        1
-    """
+    """The EXIF tag 1..8 that says how a camera was held; 1 where there is none or it is damaged."""
     if image.format == "TIFF":
         if image.tag_v2.get(0x0112, 1) in SIDEWAYS:
             # Pillow 13 turns them by itself and mixes up the rows of uncompressed ones.
@@ -249,14 +207,7 @@ def orientation(image: Any) -> int:
 
 
 def upright(image: "Image", turn: int) -> "Image":
-    """The image as the camera saw it, from its EXIF tag.
-
-    Example:
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import upright
-        >>> upright(Image.new("L", (5, 4)), 6).size
-        (4, 5)
-    """
+    """The image as the camera saw it, from its EXIF tag."""
     if turn == 1:
         return image
     from PIL.Image import Transpose

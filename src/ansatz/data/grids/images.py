@@ -25,11 +25,6 @@ class Kind(NamedTuple):
         channels: 1 or 3.
         depth: ``"8 bit"`` for bytes, ``"16 bit"`` for shares of the largest value in [0, 1],
             ``"float"`` for numbers as they are.
-
-    Example:
-        >>> from ansatz.data.grids.images import Kind
-        >>> Kind((28, 28), 1, "8 bit").channels
-        1
     """
 
     size: tuple[int, int]
@@ -40,16 +35,7 @@ class Kind(NamedTuple):
 def look_at(
     paths: Sequence[Place], limits: Limits, damaged: dict[int, DataError]
 ) -> list[Look | None]:
-    """What the files' headers say; files that cannot be read are put into ``damaged``.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.images import look_at
-        >>> damaged = {}
-        >>> look_at([Path("no-such.png")], Limits(), damaged), list(damaged)
-        ([None], [0])
-    """
+    """What the files' headers say; files that cannot be read are put into ``damaged``."""
 
     def attempt(place: int) -> Look | DataError:
         try:
@@ -80,13 +66,6 @@ def choose_kind(
     Grey images become colour where any image is. Bytes beside 16-bit images become shares of
     255, and so they do where ``shares`` are asked for; where they are not wanted (False), colours
     of 16 bits are read at 8. Images of free numbers do not mix with either.
-
-    Example:
-        >>> from ansatz.data.grids.image import Look
-        >>> from ansatz.data.grids.images import choose_kind
-        >>> looks = [Look((4, 4), False, "8 bit"), Look((4, 4), True, "8 bit")]
-        >>> choose_kind(looks, "ab", size=None, channels=None, notes=[])
-        Kind(size=(4, 4), channels=3, depth='8 bit')
     """
     target = size or common_size([each.size for each in looks])
     if size is None:
@@ -106,18 +85,7 @@ def choose_kind(
 
 
 def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
-    """One image as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.images import Kind, read_image
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (4, 4)).save(path)
-        >>> read_image(path, Kind((8, 8), 3, "8 bit"), Limits()).shape
-        (3, 8, 8)
-    """
+    """One image as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit."""
     if kind.depth != "8 bit":
         planes = decode_planes(path, kind.channels, kind.depth, limits, kind.size)
         return np.stack([fitted(plane, kind.size) for plane in planes])
@@ -129,15 +97,7 @@ def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
 def image_files(
     paths: Sequence[Place], names: Sequence[str], kind: Kind, limits: Limits
 ) -> GridFiles:
-    """Image files of one kind; nothing is decoded yet.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.images import Kind, image_files
-        >>> image_files([Path("a.png")], ["a.png"], Kind((4, 4), 1, "8 bit"), Limits()).shape
-        (1, 4, 4)
-    """
+    """Image files of one kind; nothing is decoded yet."""
     dtype = torch.uint8 if kind.depth == "8 bit" else torch.float32
     read = partial(read_image, kind=kind, limits=limits)
     return GridFiles(tuple(paths), tuple(names), read, (kind.channels, *kind.size), dtype)

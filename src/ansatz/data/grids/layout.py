@@ -43,16 +43,6 @@ def channels_first(
         what: the array's name, for errors.
         count: how many channels there must be; their axis is then the one that has as many.
         size: the cells that there must be along each axis.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data.grids.layout import channels_first
-        >>> channels_first(torch.zeros(5, 8, 9, 3)).shape
-        torch.Size([5, 3, 8, 9])
-        >>> channels_first(torch.zeros(5, 8, 9)).shape
-        torch.Size([5, 1, 8, 9])
-        >>> channels_first(torch.zeros(5, 100, 1)).shape
-        torch.Size([5, 1, 100])
     """
     if channels not in ("auto", "first", "last", None):
         raise UsageError(f"channels must be 'auto', 'first', 'last' or None, got {channels!r}.")
@@ -79,15 +69,7 @@ def channels_first(
 
 
 def doubtful_images(shape: tuple[int, ...]) -> str | None:
-    """A sentence where what is read as grey images may well be signals of several channels.
-
-    Example:
-        >>> from ansatz.data.grids.layout import doubtful_images
-        >>> doubtful_images((20, 12, 500))[:59]
-        'of shape (20, 12, 500) is read as grey images of 12 x 500; '
-        >>> doubtful_images((20, 28, 28)) is None
-        True
-    """
+    """A sentence where what is read as grey images may well be signals of several channels."""
     if len(shape) != 3 or not 1 < min(shape[1:]) <= _LEADS:
         return None
     few, many = min(shape[1:]), max(shape[1:])
@@ -103,12 +85,7 @@ def doubtful_images(shape: tuple[int, ...]) -> str | None:
 def check_shape(
     found: tuple[int, ...], count: int | None, size: tuple[int, ...] | None, what: str
 ) -> None:
-    """Refuses an example of another number of channels or another size than was asked for.
-
-    Example:
-        >>> from ansatz.data.grids.layout import check_shape
-        >>> check_shape((3, 8, 8), 3, None, "the array")
-    """
+    """Refuses an example of another number of channels or another size than was asked for."""
     if count is not None and found[0] != count:
         raise DataError(f"{what} has {found[0]} channels, expected {count}.")
     if size is not None and found[1:] != size:
@@ -154,12 +131,6 @@ def as_values(array: object, what: str = "the array") -> Tensor:
     """Numbers as a grid keeps them: uint8 as it is, truth values as 0 and 1, others as float32.
 
     Python objects, text, complex numbers and values that are not finite are refused.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.layout import as_values
-        >>> as_values(np.arange(3)).dtype
-        torch.float32
     """
     if not isinstance(array, Tensor):
         array = _from_numpy(np.asarray(array), what)

@@ -35,12 +35,6 @@ class Listing:
         target: the column to predict if nobody says.
         pages: which page of its file each example is, 0 for the first, None for the whole file;
             empty where all are whole files.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.listing import Listing
-        >>> len(Listing("pets", [Path("a.png")], ["a.png"]).paths)
-        1
     """
 
     origin: str
@@ -77,14 +71,7 @@ class Listing:
 
 
 def family(path: Path) -> str | None:
-    """``"image"`` or ``"array"`` by the ending of a file's name; None for anything else.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.listing import family
-        >>> family(Path("a.JPG")), family(Path("a.nii.gz")), family(Path("notes.txt"))
-        ('image', 'array', None)
-    """
+    """``"image"`` or ``"array"`` by the ending of a file's name; None for anything else."""
     ending = path.suffix.lower()
     if ending == ".gz":
         ending = Path(path.stem).suffix.lower()
@@ -96,15 +83,6 @@ def files_below(folder: Path) -> list[Path]:
     """The images or arrays in a folder and the folders in it, in the order people count.
 
     Hidden files are not looked at, links to folders not followed.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.listing import files_below
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for name in ("10.png", "9.png", "a.txt"):
-        ...     _ = (folder / name).write_bytes(b"")
-        >>> [path.name for path in files_below(folder)]
-        ['9.png', '10.png']
     """
     found: list[Path] = []
     for here, folders, files in os.walk(folder, onerror=_refuse):
@@ -116,14 +94,7 @@ def files_below(folder: Path) -> list[Path]:
 
 
 def entries(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The folders and the files in a folder, hidden ones left out, in the order people count.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.listing import entries
-        >>> entries(pathlib.Path(tempfile.mkdtemp()))
-        ([], [])
-    """
+    """The folders and the files in a folder, hidden ones left out, in the order people count."""
     try:
         found = sorted(_visible(folder), key=natural)
     except OSError as error:
@@ -134,14 +105,7 @@ def entries(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def natural(path: Path) -> list[tuple[int, int, str]]:
-    """A key for sorting by which ``9.png`` comes before ``10.png``.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.listing import natural
-        >>> sorted([Path("b10"), Path("b9"), Path("a")], key=natural)[1].name
-        'b9'
-    """
+    """A key for sorting by which ``9.png`` comes before ``10.png``."""
     parts = re.split(r"([0-9]{1,18})", str(path))
     return [(1, int(p), "") if k % 2 else (0, 0, p) for k, p in enumerate(parts)]
 

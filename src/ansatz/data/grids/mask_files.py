@@ -37,20 +37,6 @@ def open_mask(path: Place, limits: Limits, *, colours: bool = False) -> np.ndarr
         path: the file, or a page of it.
         limits: what the file may claim.
         colours: True takes grey values and palettes for colours too.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.colours import colour_name
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.mask_files import open_mask
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (5, 4), 3).save(path)
-        >>> open_mask(path, Limits()).max()
-        np.uint8(3)
-        >>> Image.new("RGB", (5, 4), (0, 255, 0)).save(path)
-        >>> colour_name(open_mask(path, Limits()).max())
-        '#00ff00'
     """
     with opened(path, limits) as image:
         turn, lossy = orientation(image), image.format in ("JPEG", "MPO")
@@ -79,16 +65,6 @@ def read_mask(
     """The numbers in a mask, ``(H, W)``, fitted into ``size`` as its image is.
 
     The nearest pixel is taken; outside of the mask it is -1.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.mask_files import read_mask
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (4, 2), 255).save(path)
-        >>> read_mask(path, (4, 4), Limits())[:, 0].tolist()
-        [-1, 255, 255, -1]
     """
     values = open_mask(path, limits, colours=colours)
     if values.shape == size:
@@ -113,19 +89,7 @@ def mask_files(
     unlabelled: int | None,
     damaged: dict[int, DataError],
 ) -> tuple[GridFiles, tuple[str, ...]]:
-    """Mask files whose values are known, and the names of the classes; each is read once.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.mask_files import mask_files
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.png"
-        >>> Image.new("L", (4, 4), 255).save(path)
-        >>> said = {"classes": None, "unlabelled": None, "damaged": {}}
-        >>> mask_files([path], ["a"], (4, 4), Limits(), **said)[1]
-        ('255',)
-    """
+    """Mask files whose values are known, and the names of the classes; each is read once."""
     what = f"masks like {names[0]}"
     opens = partial(_open, limits=limits)
     values, colours = values_of_all(opens, paths, what, unlabelled, damaged)
@@ -151,13 +115,6 @@ def values_of_all(
         what: what errors call them.
         unlabelled: the number that is no class; a colour's makes all of them coloured.
         damaged: places that are known to be unreadable; those found are added.
-
-    Example:
-        >>> import numpy as np
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.mask_files import values_of_all
-        >>> values_of_all(lambda path, colours: np.array([0, 3, -1]), [Path("a")], "masks", 3, {})
-        ([0], False)
     """
     colours = is_colour(unlabelled)
     found = _values(opens, paths, colours, damaged)

@@ -92,14 +92,7 @@ class Masks(Grids):
 
 
 def values_in(numbers: np.ndarray) -> list[int]:
-    """The different whole numbers in an array, sorted.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.masks import values_in
-        >>> values_in(np.array([[255, 0], [0, 0]], np.uint8))
-        [0, 255]
-    """
+    """The different whole numbers in an array, sorted."""
     if numbers.dtype == np.uint8:  # counting is ten times faster than sorting
         return [int(k) for k in np.flatnonzero(np.bincount(numbers.ravel(), minlength=256))]
     flat = numbers.ravel()  # what begins a run is enough, and quicker to sort
@@ -108,14 +101,7 @@ def values_in(numbers: np.ndarray) -> list[int]:
 
 
 def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The place of each number among sorted ``values``, in bytes; 255 where it is not there.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.grids.masks import codes_of
-        >>> codes_of(np.array([0, 255, -1]), np.array([0, 255]))
-        array([  0,   1, 255], dtype=uint8)
-    """
+    """The place of each number among sorted ``values``, in bytes; 255 where it is not there."""
     if numbers.dtype == np.uint8:
         return codes_of(np.arange(256), values)[numbers]
     codes = np.searchsorted(values, numbers).clip(max=len(values) - 1)
@@ -123,13 +109,7 @@ def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> tuple[str, ...]:
-    """The names of the classes that sorted ``values`` stand for, as many as there are.
-
-    Example:
-        >>> from ansatz.data.grids.masks import class_names
-        >>> class_names([0, 255], ["cell", "membrane"], "masks")
-        ('cell', 'membrane')
-    """
+    """The names of the classes that sorted ``values`` stand for, as many as there are."""
     if not values:
         raise DataError(f"{what}: no cell has a class.")
     if len(values) > MOST_CLASSES and is_colour(values[-1]):
@@ -151,13 +131,7 @@ def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> 
 
 
 def too_many_colours(count: int) -> str:
-    """Why so many colours are no classes.
-
-    Example:
-        >>> from ansatz.data.grids.masks import too_many_colours
-        >>> too_many_colours(300)[:43]
-        '300 different colours, more than 255 classe'
-    """
+    """Why so many colours are no classes."""
     return (
         f"{count} different colours, more than {MOST_CLASSES} classes: compression (JPEG) and "
         "smoothed outlines invent colours. Save masks as PNG, one colour for each class."
@@ -165,12 +139,7 @@ def too_many_colours(count: int) -> str:
 
 
 def refuse_colour(unlabelled: int | None, what: str) -> None:
-    """A colour means nothing among numbers.
-
-    Example:
-        >>> from ansatz.data.grids.masks import refuse_colour
-        >>> refuse_colour(255, "masks")
-    """
+    """A colour means nothing among numbers."""
     if is_colour(unlabelled):
         raise UsageError(f"{what} hold numbers: --unlabelled (unlabelled=) is one, no colour.")
 

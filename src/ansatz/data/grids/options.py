@@ -27,17 +27,12 @@ class Options(NamedTuple):
         outcomes: whether masks and classes are read too; False takes the inputs alone.
         shares: True for images of 8 bits too, False for none, None for those of 16 bits.
         pages: what the pages of image files are.
-        pieces: how many examples each is cut into, with its mask; None leaves them whole.
+        tiles: how many examples each is cut into, with its mask; None leaves them whole.
         image: the column of paths in a table; None looks for one.
         masks: a folder of masks, the file of masks of a file, the column of a table, an array, or
             a list of paths.
         signals: whether each row's numbers in a table are one signal.
         target: columns of such a table that do not belong to the signal.
-
-    Example:
-        >>> from ansatz.data.grids.options import Options
-        >>> Options.of(size=32, channels="last").size
-        (32, 32)
     """
 
     size: tuple[int, ...] | None = None
@@ -51,7 +46,7 @@ class Options(NamedTuple):
     outcomes: bool = True
     shares: bool | None = None
     pages: Pages = "auto"
-    pieces: int | None = None
+    tiles: int | None = None
     image: str | None = None
     masks: Any = None
     signals: bool = False
@@ -62,7 +57,7 @@ class Options(NamedTuple):
         """Checks the options of :func:`~ansatz.data.grids.read_grids`."""
         require_known(given)
         on_corrupt, pages = given.get("on_corrupt", "refuse"), given.get("pages", "auto")
-        channels, pieces = given.get("channels", "auto"), given.get("pieces")
+        channels, tiles = given.get("channels", "auto"), given.get("tiles")
         size, classes = given.get("size"), given.get("classes")
         unlabelled, memory_limit = given.get("unlabelled"), given.get("memory_limit")
         most = Limits()
@@ -71,8 +66,8 @@ class Options(NamedTuple):
         if pages not in get_args(Pages):
             known = ", ".join(map(repr, get_args(Pages)))
             raise UsageError(f"pages must be one of {known}, got {pages!r}.")
-        if pieces is not None and (type(pieces) is not int or pieces < 2):
-            raise UsageError(f"pieces must be a whole number from 2 on, got {pieces!r}.")
+        if tiles is not None and (type(tiles) is not int or tiles < 2):
+            raise UsageError(f"tiles must be a whole number from 2 on, got {tiles!r}.")
         number = channels if isinstance(channels, int) else None
         place = "auto" if isinstance(channels, int) else channels
         place = None if place == "none" else place  # as the command line says it
@@ -96,7 +91,7 @@ class Options(NamedTuple):
             given.get("outcomes", True),
             given.get("shares"),
             pages,  # type: ignore[arg-type]  # checked above
-            pieces,
+            tiles,
             given.get("image"),
             given.get("masks"),
             given.get("signals", False),
@@ -134,13 +129,6 @@ def refuse_given(why: str, **given: Any) -> None:
     Args:
         why: what the data are.
         given: options by name; None where one was not given.
-
-    Example:
-        >>> from ansatz.data.grids.options import refuse_given
-        >>> refuse_given("a.npz has no masks", unlabelled=3)
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: a.npz has no masks: leave out --unlabelled (unlabelled=).
     """
     for name, value in given.items():
         if value is not None:

@@ -12,12 +12,6 @@ class Page(NamedTuple):
     Args:
         path: the file.
         number: 0 for the first page; people count from 1.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.page import Page
-        >>> str(Page(Path("stack.tif"), 2))
-        'stack.tif page 3'
     """
 
     path: Path
@@ -31,12 +25,5 @@ Place = Path | Page  # where one image is
 
 
 def file_of(place: Place) -> Path:
-    """The file that an image is in.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.page import Page, file_of
-        >>> file_of(Page(Path("stack.tif"), 2)).name, file_of(Path("a.png")).name
-        ('stack.tif', 'a.png')
-    """
+    """The file that an image is in."""
     return place.path if isinstance(place, Page) else place

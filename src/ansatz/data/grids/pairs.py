@@ -27,16 +27,6 @@ def pair(folder: Path, images: Path, masks: Path, *, skip: bool = False) -> List
         images: the folder of images.
         masks: the folder of masks.
         skip: leave out images that have no mask, instead of refusing them.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.pairs import pair
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> for name in ("images/1.jpg", "masks/1.png"):
-        ...     (folder / name).parent.mkdir()
-        ...     _ = (folder / name).write_bytes(b"")
-        >>> pair(folder, folder / "images", folder / "masks").masks[0].name
-        '1.png'
     """
     found = files_below(images)
     if masks.is_relative_to(images) and masks != images:
@@ -71,12 +61,6 @@ def apart(paths: Sequence[Path]) -> tuple[list[Path], list[Path]]:
     """Images, and the masks among them: called like an image beside them with ``_mask`` added.
 
     A number may follow, where an image has several masks.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.pairs import apart
-        >>> apart([Path("a.png"), Path("a_mask.png"), Path("a_mask_1.png"), Path("b_mask.png")])[0]
-        [PosixPath('a.png'), PosixPath('b_mask.png')]
     """
     stems = {_stem(path) for path in paths}
     ending = re.compile(rf"({'|'.join(_TAILS)})(_[0-9]+)?$")

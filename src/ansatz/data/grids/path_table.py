@@ -35,14 +35,6 @@ def list_table(
             end like image files.
         masks: the column of paths to masks.
         outcomes: False leaves the masks alone: their column need not be there.
-
-    Example:
-        >>> import pandas as pd
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.path_table import list_table
-        >>> frame = pd.DataFrame({"file": ["a.jpg"], "age": [31]})
-        >>> list_table(frame, "faces.csv", Path("faces"), None, None).paths[0].as_posix()
-        'faces/a.jpg'
     """
     if masks is not None and not isinstance(masks, str):
         raise UsageError(f"masks of a table are named by a column, got {type(masks).__name__}.")
@@ -63,17 +55,7 @@ def list_table(
 
 
 def local_name(folder: Path, cell: str) -> str:
-    r"""A path as this machine writes it: backslashes of Windows are slashes where that is a file.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.path_table import local_name
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> (folder / "cats").mkdir()
-        >>> _ = (folder / "cats" / "1.png").write_bytes(b"")
-        >>> local_name(folder, r"cats\1.png"), local_name(folder, r"dogs\1.png")
-        ('cats/1.png', 'dogs\\1.png')
-    """
+    r"""A path as this machine writes it: backslashes of Windows are slashes where that is a file."""
     if "\\" in cell and not (folder / cell).is_file():
         own = cell.replace("\\", "/")
         return own if (folder / own).is_file() else cell
@@ -81,14 +63,7 @@ def local_name(folder: Path, cell: str) -> str:
 
 
 def image_columns(frame: Any) -> list[Any]:
-    """The columns whose first cells all end like image or array files.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.grids.path_table import image_columns
-        >>> image_columns(pd.DataFrame({"file": ["a.jpg"], "age": [31]}))
-        ['file']
-    """
+    """The columns whose first cells all end like image or array files."""
     head = frame.head(_LOOKED_AT)
     return [name for name in head.columns if _are_files(head[name])]
 
@@ -158,16 +133,6 @@ def with_endings(paths: list[Path], origin: str, *, numbers: bool = False) -> li
         paths: as a table names them.
         origin: what errors call the table.
         numbers: whether the table holds numbers: ``1`` is then ``0001.png``, too.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.grids.path_table import with_endings
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> _ = (folder / "0001.png").write_bytes(b"")
-        >>> [path.name for path in with_endings([folder / "0001"], "cells.csv")]
-        ['0001.png']
-        >>> [path.name for path in with_endings([folder / "1"], "cells.csv", numbers=True)]
-        ['0001.png']
     """
     folders: dict[Path, dict[str, list[Path]]] = {}
     found = []

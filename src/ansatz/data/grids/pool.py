@@ -25,11 +25,6 @@ def in_order(
         items: taken one by one, as places become free.
         workers: threads; None for one per processor, at most 8.
         ahead: items begun before their turn.
-
-    Example:
-        >>> from ansatz.data.grids.pool import in_order
-        >>> list(in_order(str.upper, "abc"))
-        ['A', 'B', 'C']
     """
     workers = workers or min(_MOST, os.cpu_count() or 1)
     waiting: deque[Future[R]] = deque()

@@ -19,8 +19,8 @@ from ansatz.data.grids.idx import is_idx, labels_beside, read_idx
 from ansatz.data.grids.layout import as_values, channels_first
 from ansatz.data.grids.listing import family
 from ansatz.data.grids.options import Options, refuse_given
-from ansatz.data.grids.pieces import cut_pieces
 from ansatz.data.grids.reading_options import GridOptions
+from ansatz.data.grids.tiles import cut_tiles
 from ansatz.data.grids.volumes import load_array
 from ansatz.data.npz import load_npz
 from ansatz.errors import DataError, UsageError
@@ -45,8 +45,8 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
         pages: what the pages of image files (TIFF stacks, animations) are: ``"images"``, an
             example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
             ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
-        pieces: cut each example with its mask into so many, blocks along its longest axis
-            (:func:`~.pieces.cut_pieces`), so that a single one can be learned from and evaluated.
+        tiles: cut each example with its mask into so many, blocks along its longest axis
+            (:func:`~.tiles.cut_tiles`), so that a single one can be learned from and evaluated.
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known", or the colour, ``"#000000"``, which
             also reads palettes by their colours.
@@ -71,13 +71,13 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
     how = Options.of(**options)
     masks = how.masks
     if isinstance(data, GridTable):
-        return _in_pieces(data, how)
+        return _in_tiles(data, how)
     if not is_table(data):
         refuse_given(f"{_called(data)} has no columns of paths", image=how.image)
     if how.signals and _holds_rows(data):
         names = ("size", "channels", "classes", "masks", "unlabelled")
         said = {name: getattr(how, name) for name in names}
-        said |= {"pages": how.said_pages, "pieces": how.pieces}
+        said |= {"pages": how.said_pages, "tiles": how.tiles}
         refuse_given("a row of numbers is one signal as it is", **said)
         return read_signals(data, how.target)
     listing = list_files(data, how)
@@ -97,15 +97,15 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
         named = listing is not None or table.target is None  # files have names of classes
         said = {"unlabelled": how.unlabelled, "classes": how.classes if named else None}
         refuse_given(f"{table.origin} has no masks", **said)
-    return _in_pieces(table, how)
+    return _in_tiles(table, how)
 
 
-def _in_pieces(table: GridTable, options: Options) -> GridTable:
-    if options.pieces is None:
+def _in_tiles(table: GridTable, options: Options) -> GridTable:
+    if options.tiles is None:
         return table
     if table.masks is None:
-        refuse_given(f"{table.origin} has no masks", pieces=options.pieces)
-    return cut_pieces(table, options.pieces)
+        refuse_given(f"{table.origin} has no masks", tiles=options.tiles)
+    return cut_tiles(table, options.tiles)
 
 
 def _holds_rows(data: Any) -> bool:
@@ -201,13 +201,6 @@ def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
     Args:
         data: a table's file or frame.
         target: columns that stay columns, if they are there; those of words do so anyway.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.grids.read import read_signals
-        >>> frame = pd.DataFrame({"a": [1.0, 2], "b": [3.0, 4], "c": [5.0, 6], "y": [0, 1]})
-        >>> read_signals(frame, ["y"]).grids.load()[0]
-        tensor([[1., 3., 5.]])
     """
     origin, notes = "the table", []
     if isinstance(data, str | PathLike):

@@ -8,20 +8,14 @@ from ansatz.errors import UsageError
 
 
 class GridOptions(TypedDict, total=False):
-    """Options of :func:`~ansatz.data.grids.read_grids`, which describes them.
-
-    Example:
-        >>> from ansatz.data.grids.reading_options import GridOptions
-        >>> GridOptions(size=32, pages="images")["size"]
-        32
-    """
+    """Options of :func:`~ansatz.data.grids.read_grids`, which describes them."""
 
     size: int | Sequence[int] | None
     channels: int | str | None
     image: str | None
     masks: Any
     pages: str
-    pieces: int | None
+    tiles: int | None
     classes: Sequence[str] | None
     unlabelled: int | str | None
     signals: bool
@@ -35,15 +29,7 @@ class GridOptions(TypedDict, total=False):
 
 
 def require_known(names: Iterable[str]) -> None:
-    """Rejects a name that is not an option, with the nearest one that is.
-
-    Example:
-        >>> from ansatz.data.grids.reading_options import require_known
-        >>> require_known(["sise"])
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.UsageError: read_grids has no option 'sise'. Did you mean 'size'?
-    """
+    """Rejects a name that is not an option, with the nearest one that is."""
     known = GridOptions.__annotations__
     for name in names:
         if name not in known:

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from ansatz.data.grids.image_file import kept_open
 from ansatz.data.grids.page import Page, Place
-from ansatz.data.grids.piece import Piece
 from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.tile import Tile
 
 R = TypeVar("R")
 _LONGEST = 256  # pages
@@ -16,7 +16,7 @@ _LONGEST = 256  # pages
 def in_runs(
     function: Callable[[int], R],
     numbers: Sequence[int],
-    places: Sequence[Place | Piece],
+    places: Sequence[Place | Tile],
     *,
     ahead: int,
 ) -> Iterator[R]:
@@ -29,12 +29,6 @@ def in_runs(
         numbers: in the order of the results.
         places: the file or page at each number.
         ahead: numbers begun before their turn.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from ansatz.data.grids.runs import in_runs
-        >>> list(in_runs(lambda k: 10 * k, [0, 1], [Path("a.png"), Path("b.png")], ahead=8))
-        [0, 10]
     """
 
     def work(run: list[int]) -> list[R]:
@@ -48,7 +42,7 @@ def in_runs(
 
 
 def _runs(
-    numbers: Sequence[int], places: Sequence[Place | Piece], longest: int
+    numbers: Sequence[int], places: Sequence[Place | Tile], longest: int
 ) -> Iterator[list[int]]:
     def key(number: int) -> object:
         place = places[number]

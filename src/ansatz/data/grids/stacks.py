@@ -27,19 +27,7 @@ Size = tuple[int, int, int]  # pages, height, width
 
 
 def look_through(path: Path, limits: Limits) -> list[Look]:
-    """What the headers of all pages say; they have one size, and fit into memory together.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.image_file import Limits
-        >>> from ansatz.data.grids.stacks import look_through
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tif"
-        >>> page = Image.new("L", (5, 4))
-        >>> page.save(path, save_all=True, append_images=[page, page])
-        >>> [seen.size for seen in look_through(path, Limits())]
-        [(4, 5), (4, 5), (4, 5)]
-    """
+    """What the headers of all pages say; they have one size, and fit into memory together."""
     count = count_pages(path, limits)
     if count == 1:
         raise DataError(f"{path} has one page, which is no volume: leave out --pages (pages=).")
@@ -66,18 +54,6 @@ def stack_files(
     """Files of as many pages of one size, each a volume, and their masks if they have some.
 
     Like arrays they are never resized; a file of another shape than the first is an odd one.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from PIL import Image
-        >>> from ansatz.data.grids.listing import Listing
-        >>> from ansatz.data.grids.options import Options
-        >>> from ansatz.data.grids.stacks import stack_files
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.tif"
-        >>> page = Image.new("L", (5, 4))
-        >>> page.save(path, save_all=True, append_images=[page, page])
-        >>> stack_files(Listing("cells", [path], ["a.tif"]), Options(), {}, [])[0].shape
-        (1, 3, 4, 5)
     """
     size, looks = _one_size(listing.paths, options.limits, damaged)
     names = [f"{listing.names[place]} page {k + 1}" for place in looks for k in range(size[0])]

@@ -19,16 +19,7 @@ LIMIT_BYTES = 2**30  # a volume is larger than an image: 1024 x 1024 x 1024 byte
 
 
 def load_array(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
-    """The array in a ``.npy``, ``.nii`` or ``.nii.gz`` file, never unpickled.
-
-    Example:
-        >>> import numpy as np, pathlib, tempfile
-        >>> from ansatz.data.grids.volumes import load_array
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.npy"
-        >>> np.save(path, np.eye(2))
-        >>> load_array(path).shape
-        (2, 2)
-    """
+    """The array in a ``.npy``, ``.nii`` or ``.nii.gz`` file, never unpickled."""
     check_file(path, limit_bytes)
     if path.suffix.lower() != ".npy":
         return read_nifti(path, limit_bytes)
@@ -47,18 +38,7 @@ def load_array(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
 def array_files(
     listing: Listing, options: Options, damaged: dict[int, DataError], notes: list[str]
 ) -> tuple[GridFiles, tuple[GridFiles, tuple[str, ...]] | None]:
-    """Array files of one shape, and their masks if they have some; arrays are never resized.
-
-    Example:
-        >>> import numpy as np, pathlib, tempfile
-        >>> from ansatz.data.grids.listing import Listing
-        >>> from ansatz.data.grids.options import Options
-        >>> from ansatz.data.grids.volumes import array_files
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.npy"
-        >>> np.save(path, np.zeros((4, 5), np.uint8))
-        >>> array_files(Listing("scans", [path], ["a"]), Options(), {}, [])[0].shape
-        (1, 4, 5)
-    """
+    """Array files of one shape, and their masks if they have some; arrays are never resized."""
     first = _first(listing.paths, damaged)
     place, count = _place(first, listing.paths[0], options), options.channels
     grid = _as_grid(first, place, listing.paths[0], count)

@@ -19,14 +19,6 @@ class ArrowParts:
 
     Args:
         paths: one or several files of one kind, whose columns have the same names in any order.
-
-    Example:
-        >>> import pandas as pd, pathlib, tempfile
-        >>> from ansatz.data.streams.arrow_frames import ArrowParts
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.parquet"
-        >>> pd.DataFrame({"a": [1, 2, 3]}).to_parquet(path, row_group_size=2)
-        >>> ArrowParts([path]).counts
-        [2, 1]
     """
 
     def __init__(self, paths: list[Path]) -> None:
@@ -99,14 +91,7 @@ class ArrowParts:
 
 
 def to_frame(table: Any, path: Path) -> "pd.DataFrame":
-    """An Arrow table as pandas; exact decimals become floating point.
-
-    Example:
-        >>> import pathlib, pyarrow
-        >>> from ansatz.data.streams.arrow_frames import to_frame
-        >>> to_frame(pyarrow.table({"a": [1, None]}), pathlib.Path("a.parquet"))["a"].tolist()
-        [1.0, nan]
-    """
+    """An Arrow table as pandas; exact decimals become floating point."""
     arrow = _import("types", "Arrow files")
     for place, field in enumerate(table.schema):
         kind = field.type

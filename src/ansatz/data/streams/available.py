@@ -38,13 +38,7 @@ def available_memory() -> int:
 
 
 def parse_bytes(text: str | int | float) -> int:
-    """``"4GB"``, ``"500M"`` or a number of bytes.
-
-    Example:
-        >>> from ansatz.data.streams.available import parse_bytes
-        >>> parse_bytes("1.5GB"), parse_bytes(1000)
-        (1610612736, 1000)
-    """
+    """``"4GB"``, ``"500M"`` or a number of bytes."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)I?B?\s*", str(text), re.IGNORECASE)
     if match is None or float(match[1]) <= 0:
         raise UsageError(f"--memory-limit takes a size like 4GB or 500MB, got {text!r}.")
@@ -56,14 +50,6 @@ def estimate_bytes(data: str | Path) -> int:
 
     Text takes some three times its size, packed text four times that; Parquet and Arrow tell
     their unpacked size, which is taken twice.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.streams.available import estimate_bytes
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-        >>> _ = path.write_text("a\n1\n")
-        >>> estimate_bytes(path)
-        0
     """
     paths, kind = find_parts(data)
     size = sum(path.stat().st_size for path in paths)
@@ -89,11 +75,6 @@ def reason_to_stream(
         data: a file, a folder of parts or a pattern of names.
         stream: what the user says; None compares the table's size with the memory.
         memory_limit: what a table may take; None for a quarter of the free memory.
-
-    Example:
-        >>> from ansatz.data.streams.available import reason_to_stream
-        >>> reason_to_stream("houses.csv", stream=False) is None
-        True
     """
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     if stream is False:

@@ -9,9 +9,9 @@ from ansatz.data.csv import Dialect
 from ansatz.data.files import checked_path
 from ansatz.data.streams.arrow_frames import ARROW, PARQUET, ArrowParts
 from ansatz.data.streams.block_file import BlockFile
+from ansatz.data.streams.chunks import CHUNK_BYTES
 from ansatz.data.streams.delimited import delimited_frames
 from ansatz.data.streams.kinds import Kinds
-from ansatz.data.streams.pieces import PIECE_BYTES
 from ansatz.data.table import _refuse_formats
 from ansatz.errors import DataError, UsageError
 
@@ -84,7 +84,7 @@ def open_blocks(
     reader: Mapping[str, Any] | None = None,
     *,
     watch: "Callable[[pd.DataFrame], None] | None" = None,
-    block_bytes: int = PIECE_BYTES,
+    block_bytes: int = CHUNK_BYTES,
     largest_group: int = LARGEST_GROUP,
 ) -> Blocks:
     r"""A table of any size, ready to be read block by block in any order.
@@ -134,7 +134,7 @@ def read_blocks(
     reader: Mapping[str, Any] | None = None,
     *,
     notes: list[str] | None = None,
-    block_bytes: int = PIECE_BYTES,
+    block_bytes: int = CHUNK_BYTES,
 ) -> "Iterator[pd.DataFrame]":
     r"""All rows of a table in their order, in frames; nothing is written.
 
@@ -160,15 +160,7 @@ def read_blocks(
 
 
 def find_parts(data: str | Path) -> tuple[list[Path], str]:
-    """The files of a table, and whether they are ``"arrow"`` (or Parquet) or ``"text"``.
-
-    Example:
-        >>> from ansatz.data.streams.blocks import find_parts
-        >>> find_parts("no-such-file.csv")
-        Traceback (most recent call last):
-        ...
-        ansatz.errors.DataError: no-such-file.csv does not exist...
-    """
+    """The files of a table, and whether they are ``"arrow"`` (or Parquet) or ``"text"``."""
     place = Path(data)
     if place.is_dir():
         paths = sorted(p for p in place.iterdir() if p.suffix.lower() in (*PARQUET, *ARROW))

@@ -26,15 +26,6 @@ class ColumnScan:
     Args:
         name: the column's.
         role: what the user says it is; None to find out.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.streams.column_scan import ColumnScan
-        >>> scan = ColumnScan("sex")
-        >>> for cells in (["M", "F"], [None]):
-        ...     scan.add(pd.Series(cells, name="sex"))
-        >>> scan.column().levels, scan.column().missing
-        (('F', 'M'), 1)
     """
 
     def __init__(self, name: str, role: str | None = None) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from ansatz.data.csv import Dialect, parse_csv
 from ansatz.data.header import read_header, sniff_delimiter
+from ansatz.data.streams.chunks import CHUNK_BYTES, chunks
 from ansatz.data.streams.kinds import Kinds
-from ansatz.data.streams.pieces import PIECE_BYTES, pieces
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ def delimited_frames(
     kinds: Kinds,
     *,
     notes: list[str] | None = None,
-    block_bytes: int = PIECE_BYTES,
+    block_bytes: int = CHUNK_BYTES,
 ) -> "Iterator[pd.DataFrame]":
     r"""The rows of a file in frames whose index counts the rows of the whole file.
 
-    Each piece is read by :func:`~ansatz.data.csv.parse_csv`, so that cells mean what they mean in
+    Each chunk is read by :func:`~ansatz.data.csv.parse_csv`, so that cells mean what they mean in
     a file that is read at once. What a column is, the first rows with a value in it decide: a word
     that comes later among numbers is an error with its row.
 
@@ -40,23 +40,12 @@ def delimited_frames(
         kinds: what is known about the columns, added to.
         notes: takes what was assumed.
         block_bytes: text per frame, about.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.csv import Dialect
-        >>> from ansatz.data.streams.delimited import delimited_frames
-        >>> from ansatz.data.streams.kinds import Kinds
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-        >>> _ = path.write_text("a,b\n1,x\n2,y\n3,z\n")
-        >>> frames = delimited_frames(path, "a.csv", Dialect(), Kinds("a.csv"), block_bytes=8)
-        >>> [frame.index.tolist() for frame in frames]
-        [[0], [1, 2]]
     """
     said: list[str] = []
     row = 0
     names: list[str] | None = None
     mark = dialect.delimiter or _sniff(path, origin, dialect)
-    parts = pieces(
+    parts = chunks(
         path, origin, encoding=dialect.encoding, delimiter=mark, notes=said, size=block_bytes
     )
     plain = replace(dialect, encoding=None, allow_empty=True, delimiter=mark)
@@ -90,13 +79,7 @@ def delimited_frames(
 
 
 def merge_notes(notes: Collection[str]) -> list[str]:
-    """Each sentence once; counts of cells of one column are added up.
-
-    Example:
-        >>> from ansatz.data.streams.delimited import merge_notes
-        >>> merge_notes(["column 'a': 2 cells 'NA' read as missing."] * 2)
-        ["column 'a': 4 cells 'NA' read as missing."]
-    """
+    """Each sentence once; counts of cells of one column are added up."""
     counts: dict[tuple[str, str], int] = {}
     for note in notes:
         match = _COUNTED.fullmatch(note)
@@ -107,7 +90,7 @@ def merge_notes(notes: Collection[str]) -> list[str]:
 
 def _sniff(path: Path, origin: str, dialect: Dialect) -> str:
     """The delimiter, by the first rows."""
-    first = next(pieces(path, origin, encoding=dialect.encoding, size=2**16), None)
+    first = next(chunks(path, origin, encoding=dialect.encoding, size=2**16), None)
     text = b"" if first is None else _without_comments(first.text, dialect)
     if not text.lstrip():
         raise DataError(f"{origin} is empty. Expected a table with one row per line.")

@@ -16,12 +16,6 @@ def stream_folder(beside: str | Path | None = None) -> Iterator[Path]:
 
     Args:
         beside: the folder that the run writes to, whose disk has room; None for none.
-
-    Example:
-        >>> from ansatz.data.streams.folder import stream_folder
-        >>> with stream_folder() as folder:
-        ...     folder.is_dir()
-        True
     """
     parent = Path(gettempdir()) if beside is None else Path(beside).absolute().parent
     folder = parent / new_name()

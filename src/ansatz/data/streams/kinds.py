@@ -23,15 +23,6 @@ class Kinds:
 
     Args:
         origin: the table's name, for errors.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.streams.kinds import Kinds
-        >>> kinds = Kinds("t.csv")
-        >>> kinds.observe(pd.DataFrame({"a": [1, 2], "b": ["NA", None]}))
-        >>> kinds.observe(pd.DataFrame({"a": [0.5, 2.0], "b": ["x", "y"]}))
-        >>> kinds.of
-        {'a': 'float', 'b': 'text'}
     """
 
     def __init__(self, origin: str) -> None:

@@ -95,7 +95,7 @@ class Structure(Protocol):
     name: ClassVar[str]
     unit: ClassVar[tuple[str, str]]
     element: ClassVar[tuple[str, str] | None]
-    report: ClassVar[str] = "ansatz.report.contribution:Contribution"
+    report: ClassVar[str] = "ansatz.report.evidence:Contribution"
     solves: ClassVar[bool]  # whether its linear model is solved exactly, not trained
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:

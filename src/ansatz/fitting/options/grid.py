@@ -73,11 +73,11 @@ class GridOptions(MaskReading, FileReading, total=False):
             **_READ,
         ),
     ]
-    pieces: Annotated[
+    tiles: Annotated[
         int | None,
         Option(
-            "Cut each image or volume with its mask into so many examples, along its longest "
-            "axis: where there is one alone.",
+            "Cut each image or volume with its mask into this number of tiles, along its "
+            "longest axis: for a single labelled scene.",
             metavar="N",
             limits={"ge": 2},
             **_READ,

@@ -24,13 +24,7 @@ LEAD = 2  # leading axes of an array of intervals: (exact, endless), (first, -la
 
 
 class Block(NamedTuple):
-    """The windows of a pooling along one axis.
-
-    Example:
-        >>> from ansatz.networks.reach.intervals import Block
-        >>> Block(window=2, stride=2, padding=0, dilation=1, cells=17).stride
-        2
-    """
+    """The windows of a pooling along one axis."""
 
     window: int
     stride: int
@@ -216,14 +210,7 @@ def _slower(period: tuple[int, int], a: int, b: int) -> tuple[int, int]:
 
 
 def compress(array: Tensor, *dims: int) -> Tensor:
-    """Length 1 for axes along which nothing changes.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.reach.intervals import compress
-        >>> compress(torch.zeros(2, 2, 5, 3)).shape
-        torch.Size([2, 2, 1, 1])
-    """
+    """Length 1 for axes along which nothing changes."""
     for dim in dims or range(LEAD, array.ndim):
         first = array.narrow(dim, 0, 1)
         if array.shape[dim] > 1 and bool((array == first).all()):

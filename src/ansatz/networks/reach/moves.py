@@ -23,18 +23,7 @@ ANY_MOVE = {
 
 
 def moved(operation: Any, arguments: Arguments, find: Find, output: Tensor, place: int) -> Reach:
-    """The intervals after any operation of ``ANY_MOVE``; ``place`` counts its outputs.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.reach.intervals import Reach
-        >>> from ansatz.networks.reach.moves import moved
-        >>> x = torch.zeros(1, 1, 5)
-        >>> start = lambda tensor: Reach.start(tensor.shape)
-        >>> turned = moved(torch.ops.aten.flip.default, {"self": x, "dims": [2]}, start, x, 0)
-        >>> turned.arrays[0][0, 0].flatten().tolist()
-        [4.0, 3.0, 2.0, 1.0, 0.0]
-    """
+    """The intervals after any operation of ``ANY_MOVE``; ``place`` counts its outputs."""
 
     def swap(value: Any, axis: int, i: int, j: int) -> Any:
         if isinstance(value, (list, tuple)):

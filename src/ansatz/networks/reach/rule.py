@@ -14,14 +14,7 @@ Rule = Callable[[Arguments, Find, Sequence[int]], Reach]
 
 
 def rules_of(book: dict[str, Rule]) -> Callable[..., Callable[[Rule], Rule]]:
-    """A decorator that writes a rule into ``book`` under the names of operations.
-
-    Example:
-        >>> from ansatz.networks.reach.rule import rules_of
-        >>> book = {}
-        >>> rules_of(book)("neg", "abs")(len) is book["neg"]
-        True
-    """
+    """A decorator that writes a rule into ``book`` under the names of operations."""
 
     def named(*names: str) -> Callable[[Rule], Rule]:
         def keep(rule: Rule) -> Rule:
@@ -34,14 +27,7 @@ def rules_of(book: dict[str, Rule]) -> Callable[..., Callable[[Rule], Rule]]:
 
 
 def tensors(values: Iterable[Any]) -> Iterable[Tensor]:
-    """The tensors among arguments, also those in lists.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.reach.rule import tensors
-        >>> len(list(tensors([torch.zeros(1), 3, [torch.zeros(2), torch.zeros(3)]])))
-        3
-    """
+    """The tensors among arguments, also those in lists."""
     for value in values:
         if isinstance(value, Tensor):
             yield value
@@ -53,14 +39,6 @@ def subject(arguments: Arguments, find: Find) -> Reach:
     """The intervals of the tensor that an operation is about.
 
     Those of its other tensors (a kernel that is computed from the input) are seen by all units.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.networks.reach.intervals import Reach
-        >>> from ansatz.networks.reach.rule import subject
-        >>> x = torch.zeros(1, 1, 5)
-        >>> subject({"input": x}, lambda tensor: Reach.start(tensor.shape)).shape
-        (1, 1, 5)
     """
     main, *others = tensors(arguments.values())
     own, rest = find(main), [r for each in others if (r := find(each)) is not None]

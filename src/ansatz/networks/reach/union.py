@@ -10,14 +10,7 @@ from ansatz.networks.reach.intervals import LEAD, Reach
 
 
 def merge(parts: Sequence[Reach], shape: Sequence[int]) -> Reach:
-    """Units that see what the units of all parts see; shapes are broadcast as torch does.
-
-    Example:
-        >>> from ansatz.networks.reach.intervals import Reach
-        >>> from ansatz.networks.reach.union import merge
-        >>> merge([Reach.start((1, 3, 4))] * 2, (1, 3, 4)).lanes
-        (2,)
-    """
+    """Units that see what the units of all parts see; shapes are broadcast as torch does."""
     aligned = [align(part, len(shape)) for part in parts]
     arrays, lanes, periods = [], [], []
     for axis in range(len(aligned[0].arrays)):
@@ -34,14 +27,7 @@ def merge(parts: Sequence[Reach], shape: Sequence[int]) -> Reach:
 
 
 def align(part: Reach, axes: int) -> Reach:
-    """The same with axes of length 1 in front.
-
-    Example:
-        >>> from ansatz.networks.reach.intervals import Reach
-        >>> from ansatz.networks.reach.union import align
-        >>> align(Reach.start((1, 3, 4)), 5).lanes
-        (4,)
-    """
+    """The same with axes of length 1 in front."""
     more = axes - len(part.shape)
     if more <= 0:
         return part

@@ -26,13 +26,7 @@ CUT_UP_TO = 7  # inputs; the corners of a box double with each, and programs win
 
 
 class Cells(Protocol):
-    """A partition of the cube [-1, 1]^D that functions cut.
-
-    Example:
-        >>> from ansatz.networks.regions.cells import whole_box
-        >>> len(whole_box("auto", 3, 1e-9))
-        1
-    """
+    """A partition of the cube [-1, 1]^D that functions cut."""
 
     def __len__(self) -> int: ...
     def cut(self, weight: Array, bias: Array) -> tuple[Self, Whole, Bool]: ...
@@ -42,13 +36,7 @@ class Cells(Protocol):
 
 
 def whole_box(method: Method, inputs: int, tolerance: float) -> Cells:
-    """The cube as one cell, of the kind that suits its dimension.
-
-    Example:
-        >>> from ansatz.networks.regions.cells import whole_box
-        >>> type(whole_box("auto", 9, 1e-9)).__name__
-        'Programs'
-    """
+    """The cube as one cell, of the kind that suits its dimension."""
     if method not in ("auto", "cut", "lp"):
         raise UsageError(f"method of linear regions must be auto, cut or lp, got {method!r}.")
     if method == "lp" or (method == "auto" and inputs > CUT_UP_TO):
@@ -58,16 +46,7 @@ def whole_box(method: Method, inputs: int, tolerance: float) -> Cells:
 
 
 def on_cube(layer: Bend, low: Array, high: Array) -> Bend:
-    """The layer as a function of u in [-1, 1]^D, x = (low + high)/2 + u (high - low)/2.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.piecewise import Bend
-        >>> from ansatz.networks.regions.cells import on_cube
-        >>> layer = Bend(np.ones((1, 1)), np.zeros(1), np.zeros(1))
-        >>> on_cube(layer, np.array([0.0]), np.array([4.0])).bias.tolist()
-        [2.0]
-    """
+    """The layer as a function of u in [-1, 1]^D, x = (low + high)/2 + u (high - low)/2."""
     bias = layer.weight @ ((low + high) / 2) + layer.bias
     return Bend(layer.weight * ((high - low) / 2), bias, layer.slope)
 
@@ -77,15 +56,6 @@ def cut_by_layers(layers: Sequence[Bend], cells: Cells, limit: int) -> tuple[Cel
 
     Returns:
         The cells, and their activation patterns ``(C, U)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.piecewise import Bend
-        >>> from ansatz.networks.regions.cells import cut_by_layers, whole_box
-        >>> relu = Bend(np.ones((1, 1)), np.zeros(1), np.zeros(1))
-        >>> cells, patterns = cut_by_layers([relu, relu], whole_box("cut", 1, 1e-9), 10)
-        >>> patterns.ravel().tolist()
-        [False, True]
     """
     inputs = layers[0].weight.shape[1]
     A, a = np.eye(inputs)[None], np.zeros((1, inputs))  # h = A u + a on each cell
@@ -111,16 +81,7 @@ def cut_by_layers(layers: Sequence[Bend], cells: Cells, limit: int) -> tuple[Cel
 
 
 def affine_maps(layers: Sequence[Bend], patterns: Bool) -> tuple[Array, Array]:
-    """The affine map of each pattern: weights ``(C, P, D)`` and biases ``(C, P)``.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.piecewise import Bend
-        >>> from ansatz.networks.regions.cells import affine_maps
-        >>> relu = Bend(np.ones((1, 1)), np.zeros(1), np.zeros(1))
-        >>> affine_maps([relu, relu], np.array([[False], [True]]))[0].ravel().tolist()
-        [0.0, 1.0]
-    """
+    """The affine map of each pattern: weights ``(C, P, D)`` and biases ``(C, P)``."""
     inputs, start = layers[0].weight.shape[1], 0
     A = np.tile(np.eye(inputs), (len(patterns), 1, 1))
     a = np.zeros((len(patterns), inputs))
@@ -135,16 +96,7 @@ def affine_maps(layers: Sequence[Bend], patterns: Bool) -> tuple[Array, Array]:
 
 
 def join_cells(cells: Cells, layers: Sequence[Bend], patterns: Bool) -> Whole:
-    """The maximal affine region of each cell, ``(C,)``: neighbours with the same map are one.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.piecewise import Bend
-        >>> from ansatz.networks.regions.cells import join_cells, whole_box
-        >>> layer = Bend(np.ones((1, 1)), np.zeros(1), np.ones(1))
-        >>> join_cells(whole_box("cut", 1, 1e-9), [layer], np.zeros((1, 0), bool)).tolist()
-        [0]
-    """
+    """The maximal affine region of each cell, ``(C,)``: neighbours with the same map are one."""
     A, a = affine_maps(layers, patterns)
     flat = np.concatenate([A.reshape(len(A), -1), a], 1)
     bound = 1.0 + np.abs(layers[0].bias).max()  # of the sums of products, were nothing cancelled

@@ -21,13 +21,6 @@ def shared_facets(
 
     Returns:
         ``(E, 2)`` pairs of cells.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.facets import shared_facets
-        >>> middles = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0]])
-        >>> shared_facets(middles, np.array([0, 0, 1]), 1e-9).tolist()
-        [[0, 1]]
     """
     pairs = owners[cKDTree(middles).query_pairs(radius, output_type="ndarray")]
     return pairs[pairs[:, 0] != pairs[:, 1]]

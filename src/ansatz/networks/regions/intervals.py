@@ -16,13 +16,6 @@ class Intervals:
         low: ``(C,)`` left ends.
         high: ``(C,)`` right ends.
         tolerance: breakpoints that are no further apart are one.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.intervals import Intervals
-        >>> cells, parent, active = Intervals.box(1, 1e-9).cut(np.ones((1, 1, 1)), np.zeros((1, 1)))
-        >>> cells.centers().ravel().tolist(), active.ravel().tolist()
-        ([-0.5, 0.5], [False, True])
     """
 
     def __init__(self, low: Array, high: Array, tolerance: float) -> None:

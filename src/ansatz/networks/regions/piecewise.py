@@ -21,12 +21,6 @@ class Bend(NamedTuple):
     .. math:: h_j = \max(z_j, 0) + s_j \min(z_j, 0), \qquad z = W x + b
 
     The slope is 0 for ReLU and 1 where a unit does not bend at all.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.piecewise import Bend
-        >>> Bend(np.eye(2), np.zeros(2), np.zeros(2)).slope.tolist()
-        [0.0, 0.0]
     """
 
     weight: Array
@@ -44,13 +38,6 @@ def piecewise_affine(network: Any) -> list[Bend]:
 
     Returns:
         One ``Bend`` per hidden layer and one for the output, in float64.
-
-    Example:
-        >>> from torch import nn
-        >>> from ansatz.networks.regions.piecewise import piecewise_affine
-        >>> network = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))
-        >>> [bend.weight.shape for bend in piecewise_affine(network)]
-        [(3, 2), (1, 3)]
     """
     module = getattr(getattr(network, "model_", None), "network", network)
     if not isinstance(module, nn.Module):

@@ -26,13 +26,6 @@ class Polygons:
         count: ``(C,)`` corners of each.
         tolerance: corners that are no further from a line lie on it.
         cuts: functions that have cut so far.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.polygons import Polygons
-        >>> cells, _, active = Polygons.box(2, 1e-9).cut(np.ones((1, 1, 2)), np.zeros((1, 1)))
-        >>> cells.count.tolist(), active.ravel().tolist()
-        ([3, 3], [True, False])
     """
 
     def __init__(

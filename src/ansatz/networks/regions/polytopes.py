@@ -22,11 +22,6 @@ class Polytope(NamedTuple):
         corners: ``(V, D)``.
         tight: ``(V, K)`` whether a corner lies on a plane.
         inner: ``(K,)`` whether a plane is a cut, not the border of the box.
-
-    Example:
-        >>> from ansatz.networks.regions.polytopes import cube
-        >>> len(cube(3).corners)
-        8
     """
 
     corners: Array
@@ -35,13 +30,7 @@ class Polytope(NamedTuple):
 
 
 def cube(dimension: int) -> Polytope:
-    """The cube [-1, 1]^D.
-
-    Example:
-        >>> from ansatz.networks.regions.polytopes import cube
-        >>> cube(3).tight.sum(0).tolist()
-        [4, 4, 4, 4, 4, 4]
-    """
+    """The cube [-1, 1]^D."""
     signs = np.indices((2,) * dimension).reshape(dimension, -1).T  # (2^D, D)
     tight = np.concatenate([signs == 0, signs == 1], 1)
     return Polytope(2.0 * signs.astype(np.float64) - 1, tight, np.zeros(2 * dimension, dtype=bool))
@@ -53,12 +42,6 @@ def split(body: Polytope, away: Array) -> tuple[Polytope, Polytope]:
     Args:
         body: what is cut.
         away: ``(V,)`` signed distance of each corner from the plane; 0 on it.
-
-    Example:
-        >>> from ansatz.networks.regions.polytopes import cube, split
-        >>> top, bottom = split(cube(3), cube(3).corners[:, 0])
-        >>> len(top.corners), len(bottom.corners)
-        (8, 8)
     """
     above, below = np.flatnonzero(away > 0), np.flatnonzero(away < 0)
     common = (body.tight[above][:, None] & body.tight[below]).reshape(-1, body.tight.shape[1])
@@ -90,13 +73,6 @@ class Polytopes:
     Args:
         bodies: one polytope per cell.
         tolerance: corners that are no further from a plane lie on it.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.polytopes import Polytopes
-        >>> cells, _, active = Polytopes.box(3, 1e-9).cut(np.ones((1, 1, 3)), np.zeros((1, 1)))
-        >>> len(cells), active.ravel().tolist()
-        (2, [True, False])
     """
 
     def __init__(self, bodies: list[Polytope], tolerance: float) -> None:

@@ -15,13 +15,7 @@ Bool = NDArray[np.bool_]
 
 
 class Cell(NamedTuple):
-    """What one pattern asks for: ``planes @ (x, 1) >= 0``, and a point where it holds.
-
-    Example:
-        >>> from ansatz.networks.regions.programs import Programs
-        >>> Programs.box(2, 1e-9).cells[0].center.tolist()
-        [0.0, 0.0]
-    """
+    """What one pattern asks for: ``planes @ (x, 1) >= 0``, and a point where it holds."""
 
     planes: Array  # (K, D + 1), each of a unit normal
     center: Array  # (D,)
@@ -38,12 +32,6 @@ def largest_ball(planes: Array, on: Array | None = None) -> tuple[float, Array]:
 
     Returns:
         A radius of -inf if there is no point at all.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.programs import largest_ball
-        >>> round(largest_ball(np.array([[1.0, 0.5], [-1.0, 0.5]]))[0], 9)
-        0.5
     """
     normals = planes[:, :-1]
     size = np.linalg.norm(normals, axis=1)
@@ -77,13 +65,6 @@ class Programs:
         cells: their constraints.
         tolerance: a cell without a ball of this radius is none. A linear program is solved to
             about 1e-9, so smaller ones mean little.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.networks.regions.programs import Programs
-        >>> cells, _, active = Programs.box(2, 1e-7).cut(np.ones((1, 1, 2)), np.zeros((1, 1)))
-        >>> len(cells)
-        2
     """
 
     def __init__(self, cells: list[Cell], tolerance: float) -> None:

@@ -12,14 +12,10 @@ from ansatz.figures.number import percent
 from ansatz.figures.printable import printable
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import Estimate, auc_estimate, mean_estimate
-from ansatz.report.baselines import Forecast
-from ansatz.report.estimates import estimate_nll
-from ansatz.report.evaluated import Evaluated
+from ansatz.report.baselines import Forecast, estimate_nll
 from ansatz.report.evidence import Evidence
-from ansatz.report.number_pair import log_score_pair
-from ansatz.report.outcome_report import OutcomeReport
-from ansatz.report.paired_scores import ScorePair
-from ansatz.report.response import MOST, Response
+from ansatz.report.outcome_report import CURVES, OutcomeReport, Response
+from ansatz.report.paired_scores import Evaluated, ScorePair, log_score_pair
 
 
 class ClassesReport(OutcomeReport):
@@ -41,7 +37,7 @@ class ClassesReport(OutcomeReport):
         if len(labels) == 2:
             return Response((labels[1],), (1,))
         share = np.bincount(evidence.outcome.numpy().astype(np.intp), minlength=len(labels))
-        picks = tuple(np.argsort(-share, kind="stable")[:MOST].tolist())
+        picks = tuple(np.argsort(-share, kind="stable")[:CURVES].tolist())
         return Response(tuple(labels[k] for k in picks), picks)
 
     def respond(

@@ -15,21 +15,13 @@ Numbers = NDArray[np.float64]
 
 
 class Risk(NamedTuple):
-    """Predicted and observed risk of some rows by a horizon.
+    """Predicted and observed risk of some rows by a horizon."""
 
-    Args:
-        predicted: the mean probability of an event by then.
-        observed: 1 - Kaplan-Meier, or Aalen-Johansen with several causes.
-        low: of the 95 % interval of ``observed``.
-        high: see ``low``.
-        rows: how many, by weight.
-    """
-
-    predicted: float
-    observed: float
-    low: float
+    predicted: float  # the mean probability of an event by then
+    observed: float  # 1 - Kaplan-Meier, or Aalen-Johansen with several causes
+    low: float  # of the 95 % interval of ``observed``
     high: float
-    rows: float
+    rows: float  # how many, by weight
 
 
 def observed_risk(

@@ -1,26 +1,130 @@
 """What classes of elements contribute to a report: scores example by example."""
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.figures.section import Chapter
-from ansatz.metrics import Estimate, boundary_f1, dice, iou, mean_estimate, pixel_error
-from ansatz.outcomes.report.labelled import labelled
+from ansatz.data.unlabelled import UNLABELLED
+from ansatz.figures.number import number
+from ansatz.figures.section import Cell, Chapter, Section, Table
+from ansatz.fitting.contracts.inference import Predictive
+from ansatz.metrics import Estimate, boundary_f1, dice, iou, mean_estimate, overlap, pixel_error
+from ansatz.metrics.segmentation import reduce_classes
 from ansatz.outcomes.report.mask_reliability import of_cells
-from ansatz.report.baselines import Forecast
-from ansatz.report.evaluated import Evaluated
+from ansatz.report.baselines import Forecast, baselines
 from ansatz.report.evidence import Evidence
-from ansatz.report.number_pair import log_score_pair
 from ansatz.report.outcome_report import OutcomeReport
-from ansatz.report.paired_scores import ScorePair
+from ansatz.report.paired_scores import Evaluated, ScorePair, log_score_pair
+from ansatz.report.recalibration import NONE, TITLE, paired_change
+
+
+def labelled(y: Tensor) -> Tensor:
+    """1 where a cell has a label, ``(N, *size)`` in double."""
+    return (y != UNLABELLED).double()
+
+
+MOST = 20  # classes
+
+
+def classes_section(evidence: Evidence) -> Section | None:
+    """Dice, IoU, boundary F1 and wrong cells of every class and model."""
+    forecasts = baselines(evidence).forecasts
+    classes = [] if evidence.classes is None else [str(name) for name in evidence.classes]
+    rows: list[list[Cell]] = []
+    found = {forecast.name: _by_class(evidence, forecast, len(classes)) for forecast in forecasts}
+    for k, label in enumerate(classes[:MOST]):
+        for name, values in found.items():
+            numbers = (values[metric][k] for metric in values)
+            rows.append([label, name, *(None if math.isnan(v) else f"{v:.3f}" for v in numbers)])
+    mine = found["model"]["Dice"]
+    order = sorted(range(len(classes)), key=lambda k: mine[k])
+    lead = (
+        f"The class that is found worst is “{classes[order[0]]}”, with a Dice coefficient of "
+        f"{mine[order[0]]:.3f}; the best “{classes[order[-1]]}”, with {mine[order[-1]]:.3f}."
+    )
+    head = ["class", "model", *found["model"]]
+    caption = (
+        f"Means over the test {evidence.unit.many}. Dice, IoU and boundary F1 are 1 where a class "
+        "is "
+        "absent from both masks. Missed: cells of the class that are given another one; "
+        "said wrongly: cells that are given the class and are of another."
+    )
+    return Section("Scores of each class", lead, [Table(head, rows, caption)])
+
+
+def _by_class(evidence: Evidence, forecast: Forecast, count: int) -> dict[str, list[float]]:
+    y, cells = evidence.outcome.clamp(min=0), labelled(evidence.outcome)
+    found = overlap(y, forecast.point, cells, classes=count)
+    weight = evidence.weight
+    both, true, said = found.both, found.true, found.predicted
+    union = true + said - both
+
+    def mean(part: torch.Tensor, whole: torch.Tensor) -> list[float]:
+        value = torch.where(whole > 0, part / whole.clamp(min=1e-300), 1.0)
+        return [float(v) for v in (value * weight[:, None]).sum(0) / weight.sum()]
+
+    def share(part: torch.Tensor, whole: torch.Tensor) -> list[float]:
+        totals = ((t * weight[:, None]).sum(0) for t in (part, whole))
+        return [float(a / b) if b > 0 else math.nan for a, b in zip(*totals, strict=True)]
+
+    edges = _edges(y, forecast.point, cells, weight, count)
+    return {
+        "Dice": mean(2 * both, true + said),
+        "IoU": mean(both, union),
+        "boundary F1": edges,
+        "missed": share(true - both, true),
+        "said wrongly": share(said - both, said),
+    }
+
+
+def _edges(
+    y: torch.Tensor, codes: torch.Tensor, cells: torch.Tensor, weight: torch.Tensor, count: int
+) -> list[float]:
+    """Boundary F1 of each class; of two classes the metric is that of the second alone."""
+    whole = cells * weight.reshape(-1, *(1,) * (y.ndim - 1))
+    values = boundary_f1(y, codes, whole, classes=count, reduction="none")  # (N, K) or (N, 1)
+    padded = torch.cat([torch.full((len(values), count - values.shape[1]), torch.nan), values], 1)
+    means = reduce_classes(padded, weight, reduction="class")  # of two classes the second alone
+    return [math.nan] * (count - len(means)) + [float(value) for value in means]
+
+
+def recalibration_section(evidence: Evidence) -> Section | None:
+    """The log score of cells before and after; one sentence where there was no recalibration."""
+    if not evidence.likelihood.has_distribution:
+        return None
+    done = evidence.model.recalibration
+    if done is None:
+        return Section(TITLE, NONE)
+    y = evidence.outcome
+    likelihood, raw = evidence.predictive()
+    before = Predictive(likelihood, raw * done.value)  # the temperature divides the logits
+    plain = evidence.model.outcome.row_losses(before, y)
+    served = evidence.row_losses()
+    cells = evidence.weight * labelled(y).flatten(1).mean(1)
+    change = paired_change(plain, served, weight=cells, group=evidence.group)
+    gap = change.difference
+    verdict = "improved" if gap.high < 0 else "worsened" if gap.low > 0 else "hardly changed"
+    lead = (
+        f"The logits were divided by a temperature of {done.value:.3f}, found on out-of-fold "
+        f"cells. On the test {evidence.unit.many}, which took part in neither, it {verdict} the "
+        "nll: "
+        f"{number(change.before)} before, {number(change.after)} after (change "
+        f"{number(gap.value, 2)}, {number(gap.low, 2)} to {number(gap.high, 2)}; "
+        f"{evidence.unit.many} count, not cells)."
+    )
+    rows: list[list[Cell]] = [[name, done.before[name], done.after[name]] for name in done.before]
+    caption = "On cells of examples left out, where it was found."
+    return Section(TITLE, lead, [Table(["metric", "before", "after"], rows, caption)])
+
 
 _HERE = "ansatz.outcomes.report"
 _CHAPTERS = [
-    Chapter(41, "scores of each class", f"{_HERE}.mask_classes:section"),
+    Chapter(41, "scores of each class", f"{_HERE}.mask:classes_section"),
     Chapter(42, "reliability of the cells' probabilities", f"{_HERE}.mask_reliability:section"),
-    Chapter(43, "recalibration", f"{_HERE}.mask_recalibration:section"),
+    Chapter(43, "recalibration", f"{_HERE}.mask:recalibration_section"),
 ]
 
 

@@ -1,31 +1,122 @@
 """What censored times contribute to a report."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz.errors import DataError
 from ansatz.figures.number import number
 from ansatz.figures.section import Chapter
 from ansatz.fitting.contracts.inference import Predictive
-from ansatz.likelihoods import Censored
+from ansatz.likelihoods import Censored, Cox, DiscreteHazard
 from ansatz.likelihoods.averaged import Averaged
 from ansatz.metrics import Estimate
-from ansatz.outcomes.report.survival_pair import by_brier, integrated_brier_pair, survival_pair
-from ansatz.outcomes.report.survival_rows import survival_rows
-from ansatz.outcomes.survival_metrics import restricted_mean
+from ansatz.metrics.survival import brier_rows
+from ansatz.outcomes.survival_metrics import log_survival_at, restricted_mean
 from ansatz.outcomes.survival_times import times_and_causes
-from ansatz.report.baselines import Forecast
-from ansatz.report.estimates import estimate_nll
-from ansatz.report.evaluated import Evaluated
+from ansatz.report.baselines import Forecast, estimate_nll
 from ansatz.report.evidence import Evidence
-from ansatz.report.outcome_report import OutcomeReport
-from ansatz.report.paired_scores import ScorePair
-from ansatz.report.response import Response
-from ansatz.report.transform import Transform, transform_censored
-from ansatz.report.univariate import Target
+from ansatz.report.outcome_report import OutcomeReport, Response
+from ansatz.report.paired_scores import Evaluated, ScorePair
+from ansatz.report.transform import Target, Transform, transform_censored
+
+Numbers = NDArray[np.float64]
+
+
+class SurvivalRows(NamedTuple):
+    """Held-out survival outcomes."""
+
+    time: Numbers  # ``(N,)``
+    cause: Numbers  # ``(N,)``, 0 for censored
+    weight: Numbers  # ``(N,)``
+    entry: Numbers | None  # ``(N,)``, or None where all were watched from the beginning
+
+
+def survival_rows(evidence: Evidence) -> SurvivalRows | None:
+    """Times, causes and entries; None where an event is known as an interval only."""
+    known = times_and_causes(evidence.likelihood, evidence.outcome.numpy())
+    if known is None:
+        return None
+    time, cause = (np.ascontiguousarray(part) for part in known)
+    entry = np.ascontiguousarray(evidence.outcome.numpy()[:, 2])
+    late = bool((entry > min(0.0, float(time.min()))).any())
+    return SurvivalRows(time, cause, evidence.weight.numpy(), entry if late else None)
+
+
+def by_brier(a: Evaluated, b: Evaluated) -> bool:
+    """Whether the two have no likelihood in common, and the Brier score must serve."""
+    measures = [_measure(evaluated) for evaluated in (a, b)]
+    if "intervals" in measures and measures[0] == measures[1]:
+        assert isinstance(a.likelihood, DiscreteHazard) and isinstance(b.likelihood, DiscreteHazard)
+        return not (
+            a.likelihood.cuts.shape == b.likelihood.cuts.shape
+            and torch.equal(a.likelihood.cuts, b.likelihood.cuts)
+        )
+    return measures[0] != measures[1]
+
+
+def _measure(evaluated: Evaluated) -> str:
+    if isinstance(evaluated.likelihood, Cox):
+        return "partial"
+    if isinstance(evaluated.likelihood, DiscreteHazard):
+        return "intervals"
+    assert evaluated.distribution is not None
+    return "counts" if evaluated.distribution.discrete else "density"
+
+
+def survival_pair(a: Evaluated, b: Evaluated) -> ScorePair:
+    """By the likelihood that both have, else by the integrated Brier score."""
+    if not by_brier(a, b):
+        name = "partial log score" if isinstance(a.likelihood, Cox) else "log score"
+        note = (
+            "each row's share of the partial likelihood." if isinstance(a.likelihood, Cox) else None
+        )
+        return ScorePair(name, a.log_scores.numpy(), b.log_scores.numpy(), True, note)
+    found = integrated_brier_pair(a, b)
+    if found is None:
+        raise DataError(
+            f"{a.likelihood_name} and {b.likelihood_name} have no likelihood in common, and these rows have no "
+            "integrated Brier score: there is nothing to compare by."
+        )
+    note = f"{a.likelihood_name} and {b.likelihood_name} have no likelihood in common."
+    return found._replace(note=note)
+
+
+def integrated_brier_pair(a: Evaluated, b: Evaluated) -> ScorePair | None:
+    """Each row's part of the integrated Brier score; None where it is not defined."""
+    followed = a.model.of_times.followed
+    known = times_and_causes(a.likelihood, a.job.y.numpy())
+    if known is None or not len(followed.time) or _has_causes(a) or _has_causes(b):
+        return None
+    time, event = (torch.from_numpy(part) for part in known)
+    entry = a.job.y[:, 2]
+    seen = time[event > 0]
+    if len(seen) < 2 or bool((entry > min(0.0, float(time.min()))).any()):
+        return None
+    first, last = float(seen.min()), min(float(seen.max()), followed.horizon)
+    if not first < last:
+        return None
+    grid = torch.linspace(first, last, 101, dtype=torch.float64)[:-1]
+    parts = []
+    for evaluated in (a, b):
+        with torch.no_grad():
+            distribution = evaluated.likelihood.distribution(evaluated.raw)
+            curves = log_survival_at(distribution, grid.tolist()).exp()
+        terms = brier_rows(
+            *(curves, grid, time, event, followed.time, followed.event),
+            weight=a.job.weight,
+            train_weight=followed.weight,
+        )
+        parts.append((torch.trapezoid(terms, grid, dim=1) / (grid[-1] - grid[0])).numpy())
+    return ScorePair("integrated_brier", parts[0], parts[1], higher=False)
+
+
+def _has_causes(evaluated: Evaluated) -> bool:
+    return int(getattr(evaluated.likelihood, "causes", 1)) > 1
+
 
 _CURVES = Chapter(
     36, "calibration of survival", "ansatz.outcomes.report.survival_calibration:section"

@@ -1,25 +1,147 @@
 """Do people with a predicted risk of 30 % within five years have the event in 30 of 100 cases?"""
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ansatz.errors import AnsatzError
 from ansatz.figures.section import Figure, Section, Table, Text
-from ansatz.figures.style import INK, MODEL, figure, to_svg
-from ansatz.metrics import d_calibration
-from ansatz.outcomes.report.brier_over_time import brier_parts
-from ansatz.outcomes.report.concordance import concordance_table
-from ansatz.outcomes.report.horizons import Risk, calibrate, choose_horizons
-from ansatz.outcomes.report.survival_rows import SurvivalRows, survival_rows
+from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
+from ansatz.metrics import (
+    antolini_c,
+    brier_survival,
+    d_calibration,
+    harrell_c,
+    integrated_brier,
+    uno_c,
+)
+from ansatz.outcomes.report.horizons import Risk, calibrate, choose_horizons, reference_curve
+from ansatz.outcomes.report.survival import SurvivalRows, survival_rows
+from ansatz.report.discrimination import bootstrap_counts
 from ansatz.report.evidence import Evidence
-from ansatz.report.univariate import targets
-from ansatz.report.verdict import p_text
+from ansatz.report.normal_scores import p_text
+from ansatz.report.transform import targets
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+Numbers = NDArray[np.float64]
+
+
+def draw_brier(axes: "Axes", times: Numbers, model: Numbers, reference: Numbers) -> None:
+    """Brier scores over time, of the model and of the Kaplan-Meier curve."""
+    axes.plot(times, reference, color=LINEAR, label="Kaplan-Meier", ls=(0, (4, 2)))
+    axes.plot(times, model, color=MODEL, label="model")
+    axes.set_ylim(0, None)
+    axes.set_xlabel("time")
+    axes.set_ylabel("Brier score")
+    axes.legend(loc="lower right")
+
+
+def brier_parts(evidence: Evidence, rows: SurvivalRows) -> list[Text | Table | Figure]:
+    """The figure and a sentence; a sentence alone where there is no such score."""
+    outcome = evidence.model.of_times
+    followed = outcome.followed
+    if rows.entry is not None or not len(followed.time):
+        return [Text("Rows entered late: a Brier score weighted for censoring is not defined.")]
+    seen = rows.time[rows.cause > 0]
+    first, last = float(seen.min()), min(float(seen.max()), followed.horizon)
+    if not first < last:
+        return []
+    grid = torch.linspace(first, last, 61, dtype=torch.float64)[:-1]
+    survival = outcome.survival(evidence.predictive(), grid.numpy())
+    km = reference_curve(followed.time, followed.event, grid.tolist(), followed.weight)
+    fixed = (grid, torch.from_numpy(rows.time), torch.from_numpy(rows.cause))
+    train = (followed.time, followed.event)
+    options: dict[str, Any] = {
+        "weight": torch.from_numpy(rows.weight),
+        "train_weight": followed.weight,
+    }
+    curves = (torch.from_numpy(survival), torch.from_numpy(km).expand(len(survival), -1))
+    try:
+        scores = [brier_survival(curve, *fixed, *train, **options).numpy() for curve in curves]
+        totals = [float(integrated_brier(curve, *fixed, *train, **options)) for curve in curves]
+    except AnsatzError as error:
+        return [Text(f"No Brier score: {error}")]
+    with figure(5.2, 2.6) as paper:
+        draw_brier(paper.subplots(), grid.numpy(), *scores)
+        svg = to_svg(paper)
+    skill = 1 - totals[0] / totals[1]
+    gain = f"take {100 * skill:.1f} % off it" if skill > 0 else f"add {-100 * skill:.1f} % to it"
+    words = (
+        f"Integrated Brier score {totals[0]:.4f}, of the Kaplan-Meier curve {totals[1]:.4f}: the "
+        f"features {gain}."
+    )
+    caption = (
+        "Brier score of the survival curves over time, weighted for censoring by the training "
+        "rows, beside that of the Kaplan-Meier curve of the training rows, which knows no feature."
+    )
+    return [Figure(svg, caption, words), Text(words)]
+
+
+_RESAMPLES, _FEWER = 100, 30  # of up to 3,000 rows, and of more
+
+
+def concordance_table(evidence: Evidence, rows: SurvivalRows) -> Table:
+    """Harrell's, Uno's and Antolini's C with bootstrap standard errors of subjects."""
+    measures = _measures(evidence, rows)
+    weight = torch.from_numpy(rows.weight)
+    resamples = _RESAMPLES if len(weight) <= 3_000 else _FEWER
+    table: list[list[str | float]] = []
+    for name, measure in measures.items():
+        try:
+            value = float(measure(weight))
+            samples = [
+                float(measure(weight * torch.from_numpy(counts)))
+                for counts in bootstrap_counts(
+                    len(weight), resamples, evidence.seed, evidence.group
+                )
+            ]
+        except AnsatzError as error:
+            table.append([name, "–", "–", str(error)])
+            continue
+        low, high = np.nanquantile(samples, [0.025, 0.975])
+        error_ = float(np.nanstd(samples))
+        table.append([name, f"{value:.3f}", f"{error_:.3f}", f"{low:.3f} to {high:.3f}"])
+    unit = "groups" if evidence.group is not None else "subjects"
+    return Table(
+        ["concordance", "estimate", "SE", "95 % interval"],
+        table,
+        f"One half is chance, 1 is perfect order. Standard errors: {resamples} bootstrap samples "
+        f"of {unit}.",
+    )
+
+
+def _measures(evidence: Evidence, rows: SurvivalRows) -> dict[str, Any]:
+    outcome, served = evidence.model.of_times, evidence.predictive()
+    time, event = torch.from_numpy(rows.time), torch.from_numpy((rows.cause > 0).astype(np.int64))
+    risk = torch.from_numpy(outcome.risk(served))
+    entry = None if rows.entry is None else torch.from_numpy(rows.entry)
+    found: dict[str, Any] = {"Harrell": lambda w: harrell_c(time, event, risk, w, entry)}
+    followed = outcome.followed
+    if entry is None and len(followed.time):
+        found["Uno"] = lambda w: uno_c(
+            time,
+            event,
+            risk,
+            followed.time,
+            followed.event,
+            tau=followed.horizon,
+            weight=w,
+            train_weight=followed.weight,
+        )
+    if entry is None and len(time) <= 5_000:
+        times = time[event > 0].unique()
+        if len(times) > 200:
+            times = times[torch.linspace(0, len(times) - 1, 200).long()]
+        curves = torch.from_numpy(outcome.survival(served, times.numpy()))
+        found["Antolini"] = lambda w: antolini_c(curves, times, time, event, w)
+    return found
+
 
 Numbers = NDArray[np.float64]
 TITLE = "Are the survival curves right?"
@@ -31,13 +153,7 @@ ASSUMPTION = (
 
 
 def draw_horizon(axes: "Axes", found: list[Risk], title: str = "") -> None:
-    """Observed against predicted risk, with intervals.
-
-    Args:
-        axes: of matplotlib.
-        found: parts of the rows.
-        title: above it.
-    """
+    """Observed against predicted risk, with intervals."""
     x = np.array([part.predicted for part in found])
     y = np.array([part.observed for part in found])
     ends = np.array([[part.low, part.high] for part in found])

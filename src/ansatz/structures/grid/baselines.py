@@ -11,7 +11,7 @@ from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.fitting.task import Plan
 from ansatz.fitting.training import train
 from ansatz.likelihoods import Cox, Likelihood
-from ansatz.likelihoods.log_risk import Fold, fair_log_risks
+from ansatz.likelihoods.cox import Fold, fair_log_risks
 from ansatz.structures.grid.recipe import FEW, linear_grid_recipe
 from ansatz.structures.grid.ridge import fit_ridge_grid
 

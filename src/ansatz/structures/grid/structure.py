@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ansatz.data import Batch
 from ansatz.data.grids import GridPreprocessor, Grids
-from ansatz.data.grids.pieces import cut_pieces
+from ansatz.data.grids.tiles import cut_tiles
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
@@ -59,12 +59,6 @@ class Grid(Structure):
     A network's input is ``(x,)`` with x ``(B, C, L)``, ``(B, C, H, W)`` or ``(B, C, D, H, W)``.
     The answer should not change when the content is shifted, and for masks it should shift with
     it.
-
-    Example:
-        >>> from ansatz import structures
-        >>> grid = structures.create("grid")
-        >>> grid.network("row"), grid.network("element")
-        ('small_resnet', 'unet')
     """
 
     name: ClassVar[str] = "grid"
@@ -139,15 +133,15 @@ class Grid(Structure):
         )
 
     def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
-        """Examples with masks in as many pieces as the fit was told to cut."""
+        """Examples with masks in as many tiles as the fit was told to cut."""
         asked = provenance_of(model)
-        pieces = None if asked is None else asked.asked.reader().get("pieces")
-        if pieces is None:
+        tiles = None if asked is None else asked.asked.reader().get("tiles")
+        if tiles is None:
             return
         found = grid_table(model, table, outcomes=True)
-        with suppress(UsageError):  # examples too short for pieces gave none
+        with suppress(UsageError):  # examples too short for tiles gave none
             for number in range(len(found)):
-                yield number, cut_pieces(found.rows(np.array([number])), pieces)
+                yield number, cut_tiles(found.rows(np.array([number])), tiles)
 
     def summary(self, model: Model) -> Summary:
         """The layers of the network; of several, those of the first."""
@@ -157,7 +151,7 @@ class Grid(Structure):
         """Advice where examples are too few to be split."""
         if axis == "row":
             return ""
-        return " Examples with masks can be cut into several: --pieces 5 (pieces=5)."
+        return " Examples with masks can be cut into several: --tiles 5 (tiles=5)."
 
     # Recipe and encoder.
 

@@ -82,9 +82,9 @@ class TableColumns(nn.Module):
         return x, torch.stack([columns[self.place[name]] for name in self.embedded_names], 1)
 
     def _numbers(self, columns: tuple[Tensor, ...]) -> Tensor:
-        """The numbers, the marks of those missing and the pieces, ``(N, P + M + T)``."""
+        """The numbers, the flags of those missing and the bins, ``(N, P + M + T)``."""
         values = columns[0].double() if self.matrix else self._gather(columns)  # (N, P)
-        pieces = [cut(values[:, int(j)]).to(self.dtype) for j, cut in self.bins.items()]
+        bins = [cut(values[:, int(j)]).to(self.dtype) for j, cut in self.bins.items()]
         for j, curve in self.curves.items():
             bent = curve(values[:, int(j)]).unsqueeze(1)
             values = torch.cat([values[:, : int(j)], bent, values[:, int(j) + 1 :]], 1)
@@ -95,7 +95,7 @@ class TableColumns(nn.Module):
         found = [z.to(self.dtype)]
         if self.masked:
             found.append(missing[:, self.masked].to(self.dtype))
-        return torch.cat([*found, *pieces], 1)
+        return torch.cat([*found, *bins], 1)
 
     def _gather(self, columns: tuple[Tensor, ...]) -> Tensor:
         found, waves = [], {}
@@ -113,7 +113,7 @@ class TableColumns(nn.Module):
 
 
 class Cut(nn.Module):
-    """The positions of a number within the pieces of its range, standardised.
+    """The positions of a number within the bins of its range, standardised.
 
     Shapes:
         - x: ``(N,)`` float64, nan where missing; returns ``(N, T)``.
@@ -148,14 +148,14 @@ class Bend(nn.Module):
     def __init__(self, curve) -> None:  # type: ignore[no-untyped-def]  # a Curve
         super().__init__()
         values, levels = list(curve.values), list(curve.levels)
-        if len(values) == 1:  # a second knot beyond, so that there is a piece
+        if len(values) == 1:  # a second knot beyond, so that there is a bin
             values, levels = [values[0], values[0] + 1], levels * 2
         self.register_buffer("values", torch.tensor(values, dtype=torch.float64))
         self.register_buffer("levels", torch.tensor(levels, dtype=torch.float64))
 
     def forward(self, x: Tensor) -> Tensor:
         # Counting, as ONNX has no search in a sorted list.
-        place = (x.unsqueeze(1) >= self.values[1:-1]).sum(1)  # the piece, 0..T - 2
+        place = (x.unsqueeze(1) >= self.values[1:-1]).sum(1)  # the bin, 0..T - 2
         left, right = self.values[place], self.values[place + 1]
         low, high = self.levels[place], self.levels[place + 1]
         share = ((x - left) / (right - left)).clamp(0, 1)

@@ -36,7 +36,7 @@ FEATURES = Recipe(
     evaluations=15,
     patience=5,
 )
-LAW = FEATURES.model_copy(
+LIKELIHOOD = FEATURES.model_copy(
     update={"steps": 160, "learning_rate": 1.5e-2, "evaluations": 16, "patience": 6}
 )
 ALL_LEVELS = 2**31  # no level is embedded: indicators keep the network plain, and plain is fast
@@ -72,8 +72,8 @@ class FoldNetworks:
             likelihood: copied, never changed.
             step: of the outcomes, see :func:`~ansatz.fitting.out_of_fold.log_scores`.
         """
-        runs = self._start(likelihood, self._job.y, LAW)
-        return self._race(runs, self._job.y, step, LAW)[0]
+        runs = self._start(likelihood, self._job.y, LIKELIHOOD)
+        return self._race(runs, self._job.y, step, LIKELIHOOD)[0]
 
     def _start(self, likelihood: Likelihood, y: Tensor, recipe: Recipe) -> "list[_Run]":
         runs = []

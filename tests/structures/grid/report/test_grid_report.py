@@ -17,20 +17,20 @@ from ansatz.errors import UsageError
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.replay import replay
 from ansatz.metrics import boundary_f1
-from ansatz.outcomes.report.mask_classes import _edges
-from ansatz.outcomes.report.mask_classes import section as by_class
-from ansatz.outcomes.report.mask_recalibration import section as mask_recalibration
+from ansatz.outcomes.report.mask import _edges
+from ansatz.outcomes.report.mask import classes_section as by_class
+from ansatz.outcomes.report.mask import recalibration_section as mask_recalibration
 from ansatz.outcomes.report.mask_reliability import draw_cells, of_cells
 from ansatz.registry import load
 from ansatz.report import build, gather, replayed
 from ansatz.report.assembly import chapters
-from ansatz.report.comparison import compare
-from ansatz.report.contribution import contribution
+from ansatz.report.baselines import compare
+from ansatz.report.evidence import contribution
 from ansatz.report.what_was_fitted import command_line, python_lines
-from ansatz.structures.grid.report import sample
-from ansatz.structures.grid.report.cases import section as cases
+from ansatz.structures.grid.report import pictures
+from ansatz.structures.grid.report.examples import best_and_worst as cases
+from ansatz.structures.grid.report.examples import confident_mistakes as mistakes
 from ansatz.structures.grid.report.examples import section as examples
-from ansatz.structures.grid.report.mistakes import section as mistakes
 from ansatz.structures.grid.report.network import layer_table
 from ansatz.structures.grid.report.overlays import section as overlays
 from ansatz.structures.grid.report.pictures import pictures_of, slices_of
@@ -289,8 +289,8 @@ def test_no_section_fails_for_signals_and_volumes(size, single):
 
 
 def test_many_examples_are_judged_on_a_sample_that_is_told(fitted, monkeypatch):
-    monkeypatch.setattr(sample, "FEWEST", 20)
-    monkeypatch.setattr(sample, "WORK", 1.0)
+    monkeypatch.setattr(pictures, "FEWEST", 20)
+    monkeypatch.setattr(pictures, "WORK", 1.0)
     evidence = replayed(replay(fitted))
     assert len(evidence.outcome) == len(evidence.X) == len(evidence.y) == 20
     assert evidence.total == fitted.rows["test"]

@@ -12,16 +12,14 @@ from ansatz.attribution import feature_maps, filters
 from ansatz.figures import Figure, Section, Table
 from ansatz.figures.page import render
 from ansatz.figures.style import figure
-from ansatz.structures.grid.report import mistakes, overlays
+from ansatz.structures.grid.report import examples, overlays
 from ansatz.structures.grid.report.attributions import attributions
 from ansatz.structures.grid.report.confusion import confusion_section, draw_confusion
-from ansatz.structures.grid.report.examples import examples_section
-from ansatz.structures.grid.report.filters import filters_section
-from ansatz.structures.grid.report.mistakes import mistakes_section
+from ansatz.structures.grid.report.examples import examples_section, mistakes_section
+from ansatz.structures.grid.report.network import filters_section
 from ansatz.structures.grid.report.overlays import overlays_section
-from ansatz.structures.grid.report.perturbations import Curve
-from ansatz.structures.grid.report.robustness import robustness_section
-from ansatz.structures.grid.report.saliency_drawings import draw_images, draw_signals
+from ansatz.structures.grid.report.robustness import Curve, robustness_section
+from ansatz.structures.grid.report.saliency import draw_images, draw_signals
 from ansatz.symmetry import certify
 
 HOSTILE = ["<script>alert(1)</script>", "$x$ & $y$", "\u202eevil\n", "名" * 200]
@@ -90,7 +88,7 @@ def test_names_that_would_touch_each_other_are_turned(name, turned):
 def test_captions_of_mistakes_do_not_run_into_each_other(name, monkeypatch):
     drawn = {}
     monkeypatch.setattr(
-        mistakes, "strip", lambda shown, captions, **how: drawn.update(how, text=captions)
+        examples, "strip", lambda shown, captions, **how: drawn.update(how, text=captions)
     )
     probs = np.tile([0.615, 0.385], (24, 1))
     mistakes_section(np.zeros((24, 8, 8)), np.ones(24, int), probs, ["slow", name])

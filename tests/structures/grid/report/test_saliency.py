@@ -14,15 +14,14 @@ from ansatz.attribution import score
 from ansatz.data.grids import Grids
 from ansatz.figures.page import render
 from ansatz.report import gather
-from ansatz.report.outcome_words import outcome_words
-from ansatz.structures.grid.report.attributions import PARTS, attributions
-from ansatz.structures.grid.report.explained import explained
+from ansatz.report.outcome_report import outcome_words
+from ansatz.structures.grid.report.attributions import PARTS, attributions, explained
 from ansatz.structures.grid.report.network import inputs_of
-from ansatz.structures.grid.report.saliency import section
-from ansatz.structures.grid.report.saliency_drawings import (
+from ansatz.structures.grid.report.saliency import (
     POINTS,
     _thinned,
     _tinted,
+    section,
     sliced,
     strongest_slices,
 )
@@ -153,7 +152,7 @@ def test_every_grid_has_its_section_in_its_words(size, kind, grids):
     assert "<b>" not in page and "<i>" not in page
 
 
-LAWS = {  # what is explained, and what it is of the raw numbers
+LIKELIHOODS = {  # what is explained, and what it is of the raw numbers
     "poisson": ("the predicted mean", lambda raw: raw[:, 0].exp()),
     "student_t": ("the prediction", lambda raw: raw[:, 0]),
     "von_mises": ("the pull towards the predicted direction", lambda raw: raw.norm(dim=1)),
@@ -189,13 +188,13 @@ def fitted(likelihood, x):
     ), outcomes
 
 
-@pytest.mark.parametrize("likelihood", LAWS)
-def test_what_is_explained_is_one_number_of_the_law(likelihood):
+@pytest.mark.parametrize("likelihood", LIKELIHOODS)
+def test_what_is_explained_is_one_number_of_the_likelihood(likelihood):
     x = np.random.default_rng(0).normal(size=(30, 6, 6)).astype(np.float32)
     model, y = fitted(likelihood, x)
     evidence, rows = gather(model, x, y), np.arange(5)
     what = explained(evidence, rows, inputs_of(evidence, rows))
-    subject, expected = LAWS[likelihood]
+    subject, expected = LIKELIHOODS[likelihood]
     assert what.subject == subject
     raw = evidence.predictive().raw[:5]
     number = expected(raw) if expected else None

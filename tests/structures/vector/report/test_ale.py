@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ansatz.structures.vector.report.ale import accumulate, accumulate_levels, bin_edges
+from ansatz.structures.vector.report.effects import accumulate, accumulate_levels, bin_edges
 
 
 def curve(f, X, j, bins=40):

@@ -11,12 +11,11 @@ from ansatz.figures.number import percent
 from ansatz.figures.printable import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, figure, to_svg
-from ansatz.report.class_questions import class_probabilities
-from ansatz.report.contribution import Unit
 from ansatz.report.discrimination import confusion
-from ansatz.report.evidence import Evidence
-from ansatz.report.shares import Share, wilson
-from ansatz.structures.grid.report.units import IMAGE
+from ansatz.report.effect import Share, wilson
+from ansatz.report.evidence import Evidence, Unit
+from ansatz.report.reliability import class_probabilities
+from ansatz.structures.grid.report.pictures import IMAGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,11 +37,6 @@ def section(evidence: Evidence) -> Section | None:
 
 def draw_confusion(axes: "Axes", counts: ArrayLike, names: Sequence[str]) -> None:
     """The matrix, right answers blue and mistakes vermilion, each row by its own total.
-
-    Args:
-        axes: of matplotlib.
-        counts: rows of each class (first axis) by the class that was predicted.
-        names: of the classes.
 
     Shapes:
         - counts: ``(K, K)``.

@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansatz.figures.section import Chapter, Table
-from ansatz.report.contribution import Contribution, Unit
+from ansatz.report.evidence import Contribution, Unit
 from ansatz.structures.grid.report.network import layer_table
-from ansatz.structures.grid.report.sample import sample_rows
-from ansatz.structures.grid.report.units import UNITS
+from ansatz.structures.grid.report.pictures import UNITS, sample_rows
 
 if TYPE_CHECKING:
     from ansatz.fitting.job import Job
@@ -18,20 +17,18 @@ if TYPE_CHECKING:
 
 _HERE = "ansatz.structures.grid.report"
 _ALL = [
-    Chapter(50, "filters and feature maps", f"{_HERE}.filters:section"),
+    Chapter(50, "filters and feature maps", f"{_HERE}.network:section"),
     Chapter(51, "perturbations and symmetries", f"{_HERE}.robustness:section"),
     Chapter(90, "the data", f"{_HERE}.examples:section"),
 ]
 _CHAPTERS: dict[str, list[Chapter]] = {
     "row": [
         Chapter(40, "classes taken for others", f"{_HERE}.confusion:section"),
-        Chapter(41, "confident mistakes", f"{_HERE}.mistakes:section"),
-        Chapter(42, "best and worst examples", f"{_HERE}.cases:section"),
+        Chapter(41, "confident mistakes", f"{_HERE}.examples:confident_mistakes"),
+        Chapter(42, "best and worst examples", f"{_HERE}.examples:best_and_worst"),
         Chapter(43, "what predictions rest on", f"{_HERE}.saliency:section"),
     ],
-    "element": [
-        Chapter(40, "masks over their images", f"{_HERE}.overlays:section"),
-    ],
+    "element": [Chapter(40, "masks over their images", f"{_HERE}.overlays:section")],
 }
 
 

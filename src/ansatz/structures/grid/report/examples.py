@@ -1,18 +1,26 @@
 """What the examples of each class look like, and what the fit noted about the data."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ansatz.figures.montage import pictures, strip
+from ansatz.figures.montage import LETTER, WIDTH, pictures, strip
+from ansatz.figures.number import number, percent
 from ansatz.figures.printable import printable
-from ansatz.figures.section import Figure, Section, Table, Text
-from ansatz.report.contribution import Unit
-from ansatz.report.evidence import Evidence
-from ansatz.structures.grid.report.pictures import shown_late
-from ansatz.structures.grid.report.units import IMAGE
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
+from ansatz.report.evidence import Evidence, Unit
+from ansatz.report.outcome_report import (
+    outcome_words,
+    prediction_words,
+    shown_outcome,
+    shown_prediction,
+)
+from ansatz.report.reliability import class_probabilities
+from ansatz.structures.grid.report.network import names_of
+from ansatz.structures.grid.report.pictures import IMAGE, pictures_of, shown_late
 
 MOST = 12  # classes that are shown
 EACH = 8  # images of a class
@@ -55,15 +63,6 @@ def examples_section(
     unit: Unit = IMAGE,
 ) -> Section | None:
     """Some images of every class, drawn at random, a row for each.
-
-    Args:
-        images: of the rows.
-        truth: codes of their classes.
-        classes: names by code.
-        each: images of a class.
-        seed: of the draw.
-        name: which rows they are.
-        unit: what an example is called.
 
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
@@ -110,3 +109,187 @@ def _drawn(code: NDArray[Any], chosen: NDArray[Any], each: int, seed: int) -> ND
 def _blanked(shown: NDArray[np.uint8], empty: NDArray[np.bool_]) -> NDArray[np.uint8]:
     """A class with few images leaves light squares."""
     return np.where(empty[:, None, None, None], np.uint8(238), shown).astype(np.uint8)
+
+
+CASES = 8  # of each
+LISTED = 12
+
+
+def best_and_worst(evidence: Evidence) -> Section | None:
+    """Pictures of the largest and the least losses; None for classes, which have mistakes."""
+    if evidence.classes is not None:
+        return None
+    losses = evidence.row_losses().numpy()
+    order = np.argsort(-losses, kind="stable")
+    order = order[np.isfinite(losses[order])]
+    if not len(order):
+        return None
+    count = min(CASES, math.ceil(len(order) / 2))
+    worst, best = order[:count], order[::-1][:count]
+    what = "nll" if evidence.likelihood.has_distribution else "loss"
+    lead = (
+        f"Look at the worst {evidence.unit.many} first: errors of the data show here. Their "
+        f"{what} goes "
+        f"from {number(float(losses[order[-1]]), 3)} to {number(float(losses[order[0]]), 3)}."
+    )
+    parts: list[Text | Table | Figure] = [
+        _cases_figure(evidence, worst, "worst", what),
+        _cases_figure(evidence, best, "best", what),
+        _cases_table(evidence, losses, order[:LISTED], what),
+    ]
+    return Section("The best and the worst predictions", lead, parts)
+
+
+def _cases_figure(evidence: Evidence, rows: NDArray[np.intp], which: str, what: str) -> Figure:
+    shown = pictures(pictures_of(evidence.X[rows]), 64)
+    captions = [
+        f"is {outcome_words(evidence, int(k), 12)}\nsaid {prediction_words(evidence, int(k), 12)}"
+        for k in rows
+    ]
+    svg = strip(shown, captions, columns=max(len(rows), 6), lines=2)
+    side = "largest" if which == "worst" else "least"
+    return Figure(
+        svg,
+        f"The {which}: {evidence.unit.many} with the {side} {what}, with their outcome and "
+        "prediction.",
+        f"Pictures of the {which} predictions: {'; '.join(captions[:4])}.".replace("\n", ", "),
+    )
+
+
+def _cases_table(
+    evidence: Evidence, losses: NDArray[np.float64], rows: NDArray[np.intp], what: str
+) -> Table:
+    names = names_of(evidence)
+    cells: list[list[Cell]] = [
+        [
+            names[k],
+            shown_outcome(evidence, int(k)),
+            shown_prediction(evidence, int(k)),
+            float(losses[k]),
+        ]
+        for k in rows
+    ]
+    return Table(
+        ["example", "outcome", "prediction", what],
+        cells,
+        "The worst of them, called by their files, or numbered as in the data they came from.",
+    )
+
+
+MISTAKES = 24  # mistakes
+
+
+def confident_mistakes(evidence: Evidence) -> Section | None:
+    """Mistakes in the order of their confidence; None where outcomes are no classes."""
+    if evidence.classes is None or evidence.distribution is None:
+        return None
+    probs, code = class_probabilities(evidence)
+    return mistakes_section(
+        shown_late(evidence.X),
+        code,
+        probs,
+        list(evidence.classes),
+        names=names_of(evidence),
+        unit=evidence.unit,
+    )
+
+
+def mistakes_section(
+    images: NDArray[Any],
+    truth: ArrayLike,
+    probabilities: ArrayLike,
+    classes: Sequence[Any],
+    *,
+    count: int = MISTAKES,
+    names: Sequence[Any] | None = None,
+    unit: Unit = IMAGE,
+) -> Section | None:
+    """Mistakes in the order of the probability that was given to the wrong class.
+
+    Shapes:
+        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
+        - truth: ``(N,)``; probabilities: ``(N, K)``.
+    """
+    code, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
+    if not len(code):
+        return None
+    top = probs.argmax(1)
+    wrong = np.flatnonzero(top != code)
+    order = wrong[np.argsort(-probs[wrong, top[wrong]], kind="stable")]
+    title = "The most confident mistakes"
+    if not len(order):
+        return Section(title, f"None of {len(code)} test {unit.many} is taken for another class.")
+    first = order[:count]
+    best = float(probs[first[0], top[first[0]]])
+    verb = "is" if len(order) == 1 else "are"
+    lead = (
+        f"{len(order)} of {len(code)} test {unit.many} {verb} taken for another class, the most "
+        f"confident one with {_share(best)}."
+    )
+    parts: list[Text | Table | Figure] = [
+        _mistakes_figure(images, code, probs, top, first, classes, unit)
+    ]
+    parts.append(_mistakes_table(code, probs, top, first[:12], classes, names, unit))
+    return Section(title, lead, parts)
+
+
+def _mistakes_figure(
+    images: NDArray[Any],
+    code: NDArray[Any],
+    probs: NDArray[np.float64],
+    top: NDArray[Any],
+    rows: NDArray[Any],
+    classes: Sequence[Any],
+    unit: Unit,
+) -> Figure:
+    captions = [
+        f"{printable(classes[top[i]], 12)}: {_share(float(probs[i, top[i]]))}\n"
+        f"is {printable(classes[code[i]], 12)}: {_share(float(probs[i, code[i]]))}"
+        for i in rows
+    ]
+    longest = LETTER * max(len(line) for caption in captions for line in caption.splitlines())
+    columns = next((n for n in (8, 6, 5) if n * longest <= WIDTH), 4)
+    svg = strip(pictures(images[rows], 64), captions, columns=columns, lines=2)
+    said = "; ".join(
+        f"{printable(classes[code[i]], 30)} taken for {printable(classes[top[i]], 30)}"
+        for i in rows[:6]
+    )
+    return Figure(
+        svg,
+        "First line: the class that was predicted and its probability. Second line: the class that "
+        f"the {unit.one} is labelled with, and the probability of that one. Some labels may be "
+        "wrong.",
+        f"Pictures of the most confident mistakes: {said}.",
+    )
+
+
+def _mistakes_table(
+    code: NDArray[Any],
+    probs: NDArray[np.float64],
+    top: NDArray[Any],
+    rows: NDArray[Any],
+    classes: Sequence[Any],
+    names: Sequence[Any] | None,
+    unit: Unit,
+) -> Table:
+    cells = [
+        [
+            str(names[i]) if names is not None else int(i),
+            str(classes[code[i]]),
+            str(classes[top[i]]),
+            _share(float(probs[i, top[i]])),
+            _share(float(probs[i, code[i]])),
+        ]
+        for i in rows
+    ]
+    first = unit.one if names is not None else "test row"
+    head = [first, "is", "predicted", "its probability", "of the right class"]
+    counted = f"; rows are counted from 0 among the test {unit.many}" if names is None else ""
+    return Table(head, cells, f"The first of them{counted}.")
+
+
+def _share(value: float) -> str:
+    """A probability; what is nearly certain is not rounded to certainty."""
+    if 0.9995 <= value < 1:
+        return "> 99.9 %"
+    return percent(value) if value >= 0.0005 or value == 0 else "< 0.1 %"

@@ -7,12 +7,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ansatz.attribution import convolutions, feature_maps, filters
 from ansatz.errors import UsageError
+from ansatz.figures.montage import BLUE, VERMILION, pictures, strip
 from ansatz.figures.number import number
-from ansatz.figures.section import Cell, Table
+from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.fitting.model import Trained
 from ansatz.networks import LayerRow, summary
 from ansatz.report.evidence import Evidence
+from ansatz.structures.grid.report.pictures import IMAGE, pictures_of
 
 MOST = 24  # layers that are listed
 
@@ -99,3 +102,120 @@ def _chosen(rows: tuple[LayerRow, ...]) -> tuple[list[LayerRow], int]:
     if len(weighty) > MOST:
         weighty = weighty[: MOST // 2] + weighty[-MOST // 2 :]
     return weighty, len(rows) - len(weighty)
+
+
+FILTERS = 64
+MAPS = 31  # beside the image
+
+
+def section(evidence: Evidence) -> Section | None:
+    """The filters of the first convolution and its maps of one test image; None without one."""
+    network = one_network(evidence).network
+    if evidence.unit != IMAGE or not convolutions(network):
+        return None
+    rows = some_rows(evidence, 1)
+    maps = feature_maps(network, inputs_of(evidence, rows))[0]
+    image = pictures_of(evidence.X[rows])[0]
+    shown = maps.float().numpy() if maps.ndim == 3 else None
+    return filters_section(filters(network).float().numpy(), image, _smaller(shown))
+
+
+def _smaller(maps: np.ndarray | None) -> np.ndarray | None:
+    """Maps of one cell show nothing."""
+    return maps if maps is not None and maps[0].size > 1 else None
+
+
+def filters_section(
+    kernels: NDArray[Any],
+    image: NDArray[Any] | None = None,
+    maps: NDArray[Any] | None = None,
+    *,
+    layer: str = "the first convolution",
+) -> Section | None:
+    """The filters of a convolution, and its maps of one image.
+
+    Shapes:
+        - kernels: ``(F, C, h, w)``; filters that are not of images give no section.
+        - image: ``(H, W, C)`` or ``(H, W)``.
+        - maps: ``(F, H', W')``.
+    """
+    kernels = np.asarray(kernels, dtype=np.float64)
+    if kernels.ndim != 4 or not kernels.size:
+        return None
+    count, channels, height, width = kernels.shape
+    parts: list[Text | Table | Figure] = []
+    if height * width > 1:
+        parts.append(_filter_figure(kernels, layer))
+    if image is not None and maps is not None and len(maps):
+        parts.append(_map_figure(image, np.asarray(maps, dtype=np.float64), layer))
+    if not parts:
+        return None
+    lead = (
+        f"{count} filters of {height} × {width} cells and {channels} "
+        f"{'channel' if channels == 1 else 'channels'} in {layer}: edges, spots and colours where "
+        "it has learned something, noise where it has not."
+    )
+    return Section("What the first layer looks for", lead, parts)
+
+
+def _filter_figure(kernels: NDArray[np.float64], layer: str) -> Figure:
+    chosen = kernels[:FILTERS]
+    channels = chosen.shape[1]
+    top = np.abs(chosen).reshape(len(chosen), -1).max(1)[:, None, None, None]
+    scaled = chosen / np.where(top > 0, top, 1)  # -1 to 1, zero in the middle
+    if channels == 3:
+        shown = np.moveaxis(127.5 + 127.5 * scaled, 1, -1).round().astype(np.uint8)
+        how = "grey is zero, a colour is what is added in it"
+    else:
+        shown = _signed(scaled.mean(1))
+        how = "blue adds, vermilion subtracts, white is zero"
+        how += "" if channels == 1 else f"; the mean over {channels} channels"
+    columns = min(16, max(8, -(-len(shown) // 4)))
+    rest = len(kernels) - len(chosen)
+    more = f" {rest} more are left out." if rest else ""
+    return Figure(
+        strip(shown, [], columns=columns, lines=0, side=0.5),
+        f"The filters of {layer}, each on its own scale: {how}.{more}",
+        f"{len(chosen)} small pictures of filters.",
+    )
+
+
+def _signed(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """White at zero, blue above, vermilion below."""
+    strength = np.abs(values)[..., None]
+    tint = np.where(values[..., None] < 0, np.array(VERMILION), np.array(BLUE))
+    mixed = 255 * (1 - strength) + tint * strength
+    colours: NDArray[np.uint8] = mixed.round().clip(0, 255).astype(np.uint8)
+    return colours
+
+
+def _map_figure(image: NDArray[Any], maps: NDArray[np.float64], layer: str) -> Figure:
+    chosen = maps[:MAPS]
+    low, high = (bound(chosen, axis=(1, 2), keepdims=True) for bound in (np.min, np.max))
+    grey = (255 * (chosen - low) / np.where(high > low, high - low, 1)).astype(np.uint8)
+    example = pictures(np.asarray(image)[None], 64)
+    seen = np.stack([_resized(each, example.shape[1:3]) for each in pictures(grey, 64)])
+    shown = np.concatenate([example, seen])
+    names = ["image", *(str(k) for k in range(len(seen)))]
+    rest = len(maps) - len(chosen)
+    more = f" {rest} more are left out." if rest else ""
+    return Figure(
+        strip(shown, names, columns=_columns(len(shown)), side=0.75),
+        f"An image and the maps that {layer} makes of it, numbered as its filters are; each from "
+        f"its least (black) to its largest value (white).{more}",
+        f"An image and {len(seen)} feature maps of it.",
+    )
+
+
+def _columns(count: int) -> int:
+    """Of 7 to 10 columns those that leave the fewest empty places in the last row."""
+    return min(range(10, 6, -1), key=lambda columns: -count % columns)
+
+
+def _resized(picture: NDArray[np.uint8], size: tuple[int, ...]) -> NDArray[np.uint8]:
+    """The nearest cells: maps may be smaller or larger than their image."""
+    rows, columns = (
+        ((np.arange(to) + 0.5) * given / to).astype(np.intp)
+        for to, given in zip(size, picture.shape[:2], strict=True)
+    )
+    return picture[np.ix_(rows, columns)]

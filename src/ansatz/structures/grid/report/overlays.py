@@ -23,11 +23,9 @@ from ansatz.figures.printable import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import PALETTE
 from ansatz.metrics import overlap
-from ansatz.report.contribution import Unit
-from ansatz.report.evidence import Evidence
+from ansatz.report.evidence import Evidence, Unit
 from ansatz.structures.grid.report.network import names_of
-from ansatz.structures.grid.report.pictures import shown_late, slices_of
-from ansatz.structures.grid.report.units import IMAGE, SIGNAL, VOLUME
+from ansatz.structures.grid.report.pictures import IMAGE, SIGNAL, VOLUME, shown_late, slices_of
 
 SIDE = 128  # cells of a picture
 COLOURS = ("blue", "vermilion", "green", "purple", "ochre", "light blue")  # the palette's

@@ -1,5 +1,6 @@
 """Signals, images and volumes as pictures: curves, themselves, and their middle slices."""
 
+import math
 from typing import Any, cast
 
 import numpy as np
@@ -7,6 +8,51 @@ from numpy.typing import NDArray
 
 from ansatz.data.grids import Grids
 from ansatz.figures.montage import BLUE, PURPLE, VERMILION
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Model
+from ansatz.networks import summary
+from ansatz.report.evidence import Evidence, Unit
+
+SIGNAL = Unit("signal", "signals")
+IMAGE = Unit("image", "images")
+VOLUME = Unit("volume", "volumes")
+UNITS = {1: SIGNAL, 2: IMAGE, 3: VOLUME}
+
+
+WORK = 3e11  # multiply-adds of the predictions of all examples
+NUMBERS = 2**25  # raw numbers of masks that are kept
+FEWEST, FEWEST_MASKS = 200, 20  # examples that are evaluated whatever their predictions cost
+
+
+def sample_rows(model: Model, job: Job, *, seed: int = 0) -> NDArray[np.intp] | None:
+    """The rows of a sample, in order; None where all are few enough."""
+    dense = job.target.axis == "element"
+    fewest = FEWEST_MASKS if dense else FEWEST
+    if len(job.y) <= fewest:
+        return None
+    most = max(fewest, int(WORK / multiply_adds(model)))
+    if dense:
+        cells = math.prod(job.target.shape)
+        most = min(most, max(1, NUMBERS // (cells * max(job.target.classes or 1, 1))))
+    if len(job.y) <= most:
+        return None
+    chosen = np.random.default_rng(seed).permutation(len(job.y))[:most]
+    return np.sort(chosen).astype(np.intp)
+
+
+def multiply_adds(model: Model) -> int:
+    """What the prediction of one example takes; of an ensemble, by all its members."""
+    spec, networks = model.encoder.spec, model.posterior.networks
+    return max(1, sum(max(1, summary(each.answering, spec).multiply_adds) for each in networks))
+
+
+def affordable(evidence: Evidence, budget: float, *, least: int, most: int, times: int = 1) -> int:
+    """How many examples can be predicted ``times`` times for so many multiply-adds."""
+    if "multiply_adds" not in evidence.kept:
+        evidence.kept["multiply_adds"] = multiply_adds(evidence.model)
+    one: int = evidence.kept["multiply_adds"]
+    return max(least, min(most, int(budget / (times * one))))
+
 
 CURVE = (48, 96)  # cells of the picture of a signal
 TINTS = (BLUE, VERMILION, PURPLE)  # of its first channels
@@ -17,9 +63,6 @@ def pictures_of(grids: Grids) -> NDArray[Any]:
 
     A signal is drawn as curves, its first three channels on one scale each; of a volume the middle
     slice along its first axis is shown.
-
-    Args:
-        grids: the examples.
     """
     values = grids.load().numpy()  # (N, C, *size)
     axes = values.ndim - 2

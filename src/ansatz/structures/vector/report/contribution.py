@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, cast
 from ansatz.data import Column
 from ansatz.figures.section import Chapter
 from ansatz.report.baselines import Forecast
-from ansatz.report.contribution import Contribution, Novelty
+from ansatz.report.evidence import Contribution, Novelty
 from ansatz.structures.vector.report.boosting import boosted
-from ansatz.structures.vector.report.novelty import novelty
+from ansatz.structures.vector.report.extrapolation import novelty
 from ansatz.structures.vector.rows import TableRows
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ _HERE = "ansatz.structures.vector.report"
 _CHAPTERS = [
     Chapter(40, "importance of columns", f"{_HERE}.importance:section"),
     Chapter(41, "effects of columns", f"{_HERE}.effects:section"),
-    Chapter(42, "subgroups", f"{_HERE}.subgroups:section"),
+    Chapter(42, "subgroups", f"{_HERE}.subgroups:subgroups_section"),
     Chapter(43, "extrapolation", f"{_HERE}.extrapolation:section"),
-    Chapter(44, "worst-fitted rows", f"{_HERE}.worst_rows:section"),
+    Chapter(44, "worst-fitted rows", f"{_HERE}.subgroups:worst_rows_section"),
     Chapter(90, "the data", f"{_HERE}.data_summary:section"),
 ]
 

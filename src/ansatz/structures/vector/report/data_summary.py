@@ -37,12 +37,7 @@ class ColumnSummary(NamedTuple):
 
 
 def summarize_column(cells: "pd.Series", column: "Column") -> ColumnSummary:
-    """Quantiles of numbers and dates, or the most frequent levels, with counts to draw.
-
-    Args:
-        cells: the column.
-        column: what it is.
-    """
+    """Quantiles of numbers and dates, or the most frequent levels, with counts to draw."""
     missing = int(cells.isna().sum())
     words, counts, edges = "", np.zeros(0, dtype=np.int64), np.zeros(0)
     if missing == len(cells):
@@ -70,12 +65,7 @@ def summarize_column(cells: "pd.Series", column: "Column") -> ColumnSummary:
 
 
 def draw_column(axes: "Axes", summary: ColumnSummary) -> None:
-    """A small histogram, or bars of the most frequent levels.
-
-    Args:
-        axes: to draw on.
-        summary: of the column.
-    """
+    """A small histogram, or bars of the most frequent levels."""
     axes.set_title(printable(summary.name, 22), fontsize=8, color=INK)
     for side in axes.spines.values():
         side.set_visible(False)

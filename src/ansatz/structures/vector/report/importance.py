@@ -109,10 +109,6 @@ def importances(evidence: Evidence, repeats: int = REPEATS) -> list[Importance]:
     takes the columns' cells from other test rows; the rise of the mean loss (the nll of a
     likelihood) is averaged over the repeats.
 
-    Args:
-        evidence: of a model on its test rows.
-        repeats: shuffles of each group.
-
     References:
         Breiman (2001), Random forests. https://doi.org/10.1023/A:1010933404324
     """
@@ -178,12 +174,7 @@ def _mean_loss(evidence: Evidence, X: "object") -> float:
 
 
 def draw_importances(axes: "Axes", found: Sequence[Importance]) -> None:
-    """Bars with two standard errors, the most important at the top.
-
-    Args:
-        axes: to draw on.
-        found: most important first.
-    """
+    """Bars with two standard errors, the most important at the top."""
     places = range(len(found))
     axes.barh(places, [item.rise for item in found], color=MODEL, alpha=0.75, height=0.62)
     for place, item in zip(places, found, strict=True):

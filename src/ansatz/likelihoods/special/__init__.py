@@ -1,0 +1,1 @@
+"""Special functions of the likelihoods: tails, quadrature and root search."""

@@ -1,0 +1,85 @@
+"""SciPy's functions, double precision and blocks of rows on tensors."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def elementwise(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
+    """A NumPy function of doubles, computed in double precision and given back as the tensors were.
+
+    There is no gradient: callers that need one supply it, and detach first.
+    """
+    tensors = torch.broadcast_tensors(*tensors)
+    first = tensors[0]
+    if first.is_meta:
+        return torch.empty_like(first)
+    values = function(*(t.detach().cpu().double().numpy() for t in tensors))
+    return torch.as_tensor(values).to(dtype=first.dtype, device=first.device)
+
+
+def wide(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors in double precision on the CPU, which not every device has; differentiable."""
+    return tuple(t if t.is_meta else t.cpu().double() for t in tensors)
+
+
+def refuse_second_derivative() -> None:
+    """Called by the backward pass of a function whose derivative has no graph of its own.
+
+    Without it a second derivative would silently leave out what this function adds to it.
+    """
+    if torch.is_grad_enabled():  # create_graph=True
+        raise RuntimeError(
+            "cdf, log_cdf and log_survival of this likelihood have first derivatives only; "
+            "a second one (create_graph=True) is not available."
+        )
+
+
+def in_blocks(function: Callable[..., Tensor], *tensors: Tensor, size: int = 2**10) -> Tensor:
+    """``function(*tensors)`` of rows in blocks, so that what it makes of them stays in the cache.
+
+    A million rows of a hundred nodes each would take a gigabyte, and four times as long.
+
+    Args:
+        function: from tensors ``(N,)`` to one ``(N, ...)``, row by row.
+        tensors: of one shape ``(...)``.
+        size: rows at once.
+    """
+    shape = tensors[0].shape
+    parts = zip(*(t.reshape(-1).split(size) for t in tensors), strict=True)
+    value = torch.cat([function(*part) for part in parts])
+    return value.reshape((*shape, *value.shape[1:]))
+
+
+def absolute(x: Tensor) -> Tensor:
+    r"""The absolute value :math:`|x|` with slope sign x, 0 at 0, and second derivative 0.
+
+    It is ``x.abs()``, bit for bit. The second derivative that torch gives that one is a symbolic
+    zero, and the sum of two of these imports ``torch._dynamo``: a second or more of a process.
+    """
+    return _Absolute.apply(x)
+
+
+class _Absolute(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x.abs()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return grad * x.sign()  # whose own slope is a plain tensor of zeros
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return tangent * x.sign()

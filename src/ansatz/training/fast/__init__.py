@@ -1,0 +1,1 @@
+"""Training plain networks by hand-written gradients, without autograd."""

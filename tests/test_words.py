@@ -1,0 +1,141 @@
+"""The documentation and the strings of the library use the field's own words.
+
+`WORDS` lists words of an old dialect and what to write instead. The check reads the pages, and in
+the source every string literal, docstrings included; names in code are not read. In a page, code
+(between backquotes or in blocks) is not read either. `ALLOWED` lists the uses that are meant.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+COMPARED = "longer|more|less|better|worse|fewer|larger|smaller|faster|slower"
+# Pattern -> what to write instead.
+WORDS = {
+    r"judg(?:e|es|ed|ing|ement|ements)": "evaluate, evaluation, score",
+    r"rivals?": "baseline",
+    r"(?:is|are|was|were|be|been|being) (?:said|told)|told|tells? apart": "report, warn, note",
+    r"learn(?:ed|t|s|ing)? from": "train on, training rows",
+    r"set aside": "held out",
+    r"parted|parting": "split",
+    r"copies of (?:rows?|images?|examples?)|copied rows": "duplicate rows",
+    r"spreads?": "standard deviation, scale, dispersion",
+    r"pieces?": "bin, tile, crop, chunk",
+    r"cells?": "pixel, voxel, sample",
+    r"laws?": "likelihood, distribution",
+    r"so many": "number of",
+    rf"(?<!there )(?:is|are|was|were) no (?!{COMPARED})\w+": "is not a",
+    r"rests? on": "attribution",
+    r"rehears(?:e|es|ed|al|ing)": "validate",
+    r"posing|(?:is|are) posed": "build the problem",
+    r"uses (?:of columns|columns)|the uses": "column roles",
+    r"means? nothing": "reject",
+}
+
+
+class Use(NamedTuple):
+    """A use of a listed word that is meant."""
+
+    where: str  # how the path ends or begins; "" for everywhere
+    phrase: str  # a pattern that covers the word
+    why: str
+
+
+ALLOWED: list[Use] = []
+
+
+class Text(NamedTuple):
+    path: str
+    line: int
+    words: str
+
+
+def pages() -> Iterator[Text]:
+    names = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md"]
+    found = [ROOT / name for name in names] + sorted((ROOT / "docs").glob("*.md"))
+    for path in found:
+        text = path.read_text(encoding="utf-8")
+        blank = lambda match: re.sub(r"[^\n]", " ", match[0])  # noqa: E731
+        text = re.sub(r"(?ms)^ *```.*?^ *```", blank, text)
+        text = re.sub(r"`[^`]*`|\]\([^)]*\)|https?://\S+", blank, text)
+        yield from paragraphs(str(path.relative_to(ROOT)), 1, text)
+
+
+def paragraphs(path: str, first: int, text: str) -> Iterator[Text]:
+    """The text with its line breaks as spaces, so that a phrase may cross them."""
+    for found in re.finditer(r"(?:[^\n]|\n(?!\s*\n))+", text):
+        line = first + text[: found.start()].count("\n")
+        yield Text(path, line, found[0])
+
+
+def source() -> Iterator[Text]:
+    for path in sorted((ROOT / "src" / "ansatz").rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if " " in node.value:  # one word alone is a key or a name
+                    text = re.sub(
+                        r"(?m)``[^`]*``|^ *(?:>>>|\.\.\.) .*$|https?://\S+", " ", node.value
+                    )
+                    yield from paragraphs(name, node.lineno, text)
+
+
+EVERY = re.compile("|".join(rf"(?P<w{k}>\b(?:{word})\b)" for k, word in enumerate(WORDS)), re.I)
+
+
+def findings(texts: Iterator[Text]) -> Iterator[str]:
+    """Uses of the listed words that no entry of ALLOWED covers."""
+    advice = list(WORDS.values())
+    for path, line, raw in texts:
+        words = re.sub(r"\s+", " ", raw)
+        for found in EVERY.finditer(words):
+            if not is_allowed(path, words, found):
+                before = re.escape(words[: found.end()]).replace(r"\ ", r"\s+")
+                where = line + re.match(before, raw)[0].count("\n")
+                around = words[max(found.start() - 30, 0) : found.end() + 30].strip()
+                instead = advice[int(str(found.lastgroup)[1:])]
+                yield f"{path}:{where}: '{found[0]}' ({instead}): {around}"
+
+
+def is_allowed(path: str, words: str, found: re.Match[str]) -> bool:
+    return any(
+        path.startswith(use.where)
+        and any(
+            each.start() <= found.start() and found.end() <= each.end()
+            for each in re.finditer(use.phrase, words, re.I)
+        )
+        for use in ALLOWED
+    )
+
+
+@pytest.mark.parametrize("texts", [pages, source], ids=["pages", "source"])
+def test_texts_use_the_words_of_the_field(texts):
+    found = list(findings(texts()))
+    assert not found, f"{len(found)} uses:\n" + "\n".join(found[:200])
+
+
+def test_every_allowed_use_still_occurs():
+    texts = [
+        (text.path, re.sub(r"\s+", " ", text.words)) for of in (pages, source) for text in of()
+    ]
+    unused = [
+        use
+        for use in ALLOWED
+        if not any(
+            path.startswith(use.where) and re.search(use.phrase, words, re.I)
+            for path, words in texts
+        )
+    ]
+    assert not unused, unused
+
+
+def test_the_check_sees_words_over_line_breaks_and_not_code():
+    texts = [Text("page", 3, "The model\nis judged, the rows it learned\nfrom.")]
+    assert [found.split(" ")[0] for found in findings(iter(texts))] == ["page:4:", "page:5:"]
+    assert not list(findings(iter([Text("page", 1, "The pixel model is evaluated.")])))
