@@ -18,7 +18,7 @@ from ansatz.fitting.job import Job, read_column, read_weights
 from ansatz.fitting.request import Request
 from ansatz.fitting.task import Task, split_options
 from ansatz.registry import load
-from ansatz.structures.registry import DEFAULT, recognizers
+from ansatz.structures.registry import DEFAULT, claims, recognizers, row_recognizers
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -210,26 +210,24 @@ def how(request: Request) -> dict[str, Any]:
 def structure_of(
     data: Any, asked: str | None = None, options: Mapping[str, Any] | None = None
 ) -> str:
-    """The structure of data for a fit, by name."""
-    if asked is not None and asked != "auto":
-        structures.registry.get(asked)
-        return asked
-    return _first("recognizes", data, options or {})
+    """Names the structure of data for a fit; a wrong name suggests the nearest right one."""
+    given = [name for option, name in claims.items() if (options or {}).get(option) is not None]
+    return _structure(asked, given, recognizers, data)
 
 
 def structure_of_rows(X: Any, asked: str = "auto") -> str:
-    """The structure of what was handed to an estimator as X, by name."""
-    if asked != "auto":
+    """Names the structure of what was given to an estimator as X."""
+    return _structure(asked, [], row_recognizers, X)
+
+
+def _structure(
+    asked: str | None, given: list[str], questions: Mapping[str, str], about: Any
+) -> str:
+    if asked is not None and asked != "auto":
         structures.registry.get(asked)
         return asked
-    return _first("recognizes_rows", X)
-
-
-def _first(question: str, *about: Any) -> str:
-    for name, module in recognizers.items():
-        if load(f"{module}:{question}")(*about):
-            return name
-    return DEFAULT
+    found = (name for name, place in questions.items() if load(place)(about))
+    return given[0] if given else next(found, DEFAULT)
 
 
 def read_job(problem: Problem, task: Task) -> Job:
