@@ -60,8 +60,8 @@ class Problem(NamedTuple):
     notes: list[str]
     fingerprint: str  # of the rows
     given: Any = None  # the outcomes, where they are not columns of the frame
-    task: str | None = None  # the outcome's name, where the likelihood does not tell it
-    part: str | None = None  # the column that says which rows are for training and which for tests
+    task: str | None = None  # the outcome's name, where the likelihood does not imply it
+    part: str | None = None  # the column that marks rows for training and test
     columns: list[Any] = []  # what each column of a table was taken for  # noqa: RUF012
     on_disk: OnDisk | None = None  # where frame and rows are a sample
 
@@ -137,7 +137,7 @@ def check_known(model: "Model", frame: pd.DataFrame, origin: str) -> None:
 def locate(
     error: DataError, origin: str, frame: pd.DataFrame, column_roles: ColumnRoles
 ) -> DataError:
-    """The same error, told of a table: its name, the column, and rows as the table counts them."""
+    """Adds the name of the table, the column and its row number to an error."""
     where = "" if str(error).startswith(("row ", "column ")) else f"{column_roles.outcome_name}: "
     named = (
         where
@@ -195,7 +195,7 @@ def reading(request: Request) -> AbstractContextManager[Problem]:
 
 
 def how(request: Request) -> dict[str, Any]:
-    """What a structure is told about reading the data of a request."""
+    """The options with which a structure reads the data of a request."""
     options = request.options
     return {
         "likelihood": options["likelihood"],

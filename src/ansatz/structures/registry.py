@@ -9,7 +9,7 @@ registry = Registry(
         "grid": "ansatz.structures.grid.structure:Grid",
     },
 )
-# What tells a structure without loading it: an option that it alone has, functions of data or of X.
+# How a structure is recognized without loading it: by its own option, by data, by X.
 claims = {"image": "grid"}
 recognizers = {"grid": "ansatz.data.grids:is_grids"}
 row_recognizers = {"grid": "ansatz.structures.grid.recognition:recognizes_rows"}

@@ -16,11 +16,11 @@ from ansatz.report.corp import Reliability, decompose, reliability
 from ansatz.report.evidence import Evidence
 from ansatz.report.reliability import draw_reliability
 
-CELLS = 4_000  # that are drawn
+PIXELS = 4_000  # that are drawn
 MOST = 5  # classes that are asked about
 
 
-class Cells(NamedTuple):
+class Pixels(NamedTuple):
     """Labelled cells drawn at random from all test images alike."""
 
     probabilities: Tensor  # (M, K)
@@ -28,18 +28,18 @@ class Cells(NamedTuple):
     image: Tensor  # (M,), which image each is of
 
 
-def draw_cells(evidence: Evidence) -> Cells:
+def draw_pixels(evidence: Evidence) -> Pixels:
     """A sample of labelled cells, as many of each image."""
     if "cells" not in evidence.kept:
         evidence.kept["cells"] = _draw(evidence)
-    found: Cells = evidence.kept["cells"]
+    found: Pixels = evidence.kept["cells"]
     return found
 
 
-def _draw(evidence: Evidence) -> Cells:
+def _draw(evidence: Evidence) -> Pixels:
     (likelihood, raw), y = evidence.predictive(), evidence.outcome
     generator = torch.Generator().manual_seed(evidence.seed)
-    each = max(1, CELLS // len(y))
+    each = max(1, PIXELS // len(y))
     probabilities, codes, image = [], [], []
     for n in range(len(y)):
         known = (y[n].flatten() >= 0).nonzero().squeeze(1)
@@ -49,7 +49,7 @@ def _draw(evidence: Evidence) -> Cells:
         probabilities.append(evidence.model.of_classes.probabilities(found))
         codes.append(y[n].flatten()[chosen])
         image.append(torch.full((len(chosen),), n))
-    return Cells(torch.cat(probabilities).double(), torch.cat(codes).long(), torch.cat(image))
+    return Pixels(torch.cat(probabilities).double(), torch.cat(codes).long(), torch.cat(image))
 
 
 def of_cells(evidence: Evidence) -> str:
@@ -57,7 +57,7 @@ def of_cells(evidence: Evidence) -> str:
 
     The standard error counts images: cells of one image are not independent.
     """
-    cells = draw_cells(evidence)
+    cells = draw_pixels(evidence)
     said, top = cells.probabilities.max(1)
     right = (top == cells.codes).double()
     images = [cells.image == n for n in range(len(evidence.outcome))]
@@ -78,7 +78,7 @@ def of_cells(evidence: Evidence) -> str:
 
 def section(evidence: Evidence) -> Section | None:
     """Reliability diagrams of the classes of cells."""
-    cells = draw_cells(evidence)
+    cells = draw_pixels(evidence)
     count = cells.probabilities.shape[1]
     asked = [1] if count == 2 else list(range(min(count, MOST + 1)))
     names = [] if evidence.classes is None else [printable(n, 24) for n in evidence.classes]

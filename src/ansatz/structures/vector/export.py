@@ -19,7 +19,7 @@ from ansatz.errors import UsageError
 from ansatz.fitting.contracts.exporter import Exporter, Input
 from ansatz.structures.vector.rows import TableEncoder, TableRows
 
-_TINY = 1e-300  # as data/numeric.py: a column of this spread is constant
+_TINY = 1e-300  # as data/numeric.py: a column of this scale is constant
 
 
 class TableColumns(nn.Module):
@@ -249,7 +249,7 @@ class TableExporter(Exporter):
         if not preprocessor.feature_names and not preprocessor.embedded:
             raise UsageError(
                 "the model has no features: its likelihood is the same for every row, and "
-                "predict_dist(None) says it. There is nothing to export."
+                "predict_dist(None) gives it. There is nothing to export."
             )
 
     @property

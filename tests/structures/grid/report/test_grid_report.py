@@ -20,7 +20,7 @@ from ansatz.metrics import boundary_f1
 from ansatz.outcomes.report.mask import _edges
 from ansatz.outcomes.report.mask import classes_section as by_class
 from ansatz.outcomes.report.mask import recalibration_section as mask_recalibration
-from ansatz.outcomes.report.mask_reliability import draw_cells, of_cells
+from ansatz.outcomes.report.mask_reliability import draw_pixels, of_cells
 from ansatz.registry import load
 from ansatz.report import build, gather, replayed
 from ansatz.report.assembly import chapters
@@ -205,7 +205,7 @@ def test_cells_without_a_label_have_no_say(masks):
     (likelihood, raw), y, outcome = masks.predictive(), masks.outcome, masks.model.outcome
     whole = outcome.row_losses(Predictive(likelihood, raw), y)
     assert_close(whole, outcome.row_losses(Predictive(likelihood, raw[:, 3:]), y[:, 3:]))
-    assert bool((draw_cells(masks).codes >= 0).all())
+    assert bool((draw_pixels(masks).codes >= 0).all())
 
 
 def test_the_calibration_of_cells_is_told_in_images(masks):
