@@ -36,7 +36,9 @@ def bright():
 
 @pytest.mark.parametrize("likelihood", MASK_LIKELIHOODS)
 @pytest.mark.parametrize("classes", [2, 3])
-def test_every_likelihood_of_masks_gives_a_probability_of_every_class_in_every_cell(likelihood, classes):
+def test_every_likelihood_of_masks_gives_a_probability_of_every_class_in_every_cell(
+    likelihood, classes
+):
     images, masks = discs(6, classes=classes)
     model = Segmenter(likelihood, **TINY | {"epochs": 1}).fit(images, masks)
     found = model.predict_proba(images[:3])

@@ -226,3 +226,8 @@ def read_numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDAr
             f"({int(bad.sum())} such rows)."
         )
     return values
+
+
+def is_numeric(column: pd.Series) -> bool:
+    """Whether a column holds integers or floating-point numbers."""
+    return getattr(column.dtype, "kind", "O") in "iuf"

@@ -2,17 +2,23 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 import torch
 
-from ansatz import likelihoods, outcomes
+from ansatz import likelihoods, outcomes, structures
 from ansatz.errors import DataError
-from ansatz.fitting.column_roles import ColumnRoles
+from ansatz.fitting.column_roles import ColumnRoles, is_numeric
 from ansatz.fitting.contracts.rows import Rows
-from ansatz.fitting.proposal import is_numeric
+from ansatz.fitting.contracts.structure import Structure
+from ansatz.fitting.job import Job, read_column, read_weights
+from ansatz.fitting.request import Request
+from ansatz.fitting.task import Task, split_options
+from ansatz.registry import load
+from ansatz.structures.registry import DEFAULT, recognizers
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -23,10 +29,9 @@ def outcome_of(likelihood: str, column_roles: ColumnRoles) -> str:
     if column_roles.task is not None:
         outcomes.registry.get(column_roles.task)  # a wrong name suggests the nearest right one
         return column_roles.task
-    for name in outcomes.names():
-        if outcomes.registry.get(name).serves(likelihood, column_roles):
-            return name
-    return outcomes.DEFAULT
+    if column_roles.is_survival:
+        return outcomes.CENSORED
+    return outcomes.claims.get(likelihood, outcomes.DEFAULT)
 
 
 class OnDisk(Protocol):
@@ -104,15 +109,9 @@ def check_outcomes(
     *,
     named: bool = False,
 ) -> None:
-    """Refuses outcomes that the likelihood cannot produce; rows are named as the table counts them.
+    """Rejects outcomes that the likelihood cannot produce, by the row numbers of the table.
 
-    Args:
-        origin: what errors call the table.
-        frame: rows whose outcome is known.
-        column_roles: which columns tell the outcome.
-        likelihood: by name.
-        options: of the likelihood.
-        named: the user named the likelihood: classes are classes however many there are.
+    ``named``: the user named the likelihood, so that many classes are classes all the same.
     """
     likelihoods.registry.get(likelihood)  # an unknown name is an error with a suggestion
     kind = outcomes.registry.get(outcome_of(likelihood, column_roles))
@@ -123,13 +122,7 @@ def check_outcomes(
 
 
 def check_known(model: "Model", frame: pd.DataFrame, origin: str) -> None:
-    """Refuses outcomes that the likelihood of a fitted model cannot produce: they have no score.
-
-    Args:
-        model: fitted by ``ansatz.fit``.
-        frame: rows whose outcome is known.
-        origin: what errors call the table.
-    """
+    """Refuses outcomes that the likelihood of a fitted model cannot produce: they have no score."""
     column_roles = model.column_roles
     assert column_roles is not None
     try:
@@ -185,3 +178,102 @@ def row_number(frame: pd.DataFrame, position: int) -> int:
     """The number of a row as its file counts them."""
     label = frame.index[position]
     return int(label) + 1 if isinstance(label, int | np.integer) else position + 1
+
+
+def with_structure(request: Request) -> Request:
+    """Decides what x looks like, and refuses options of other structures."""
+    x = structure_of(request.data, request.options["x"], request.given)
+    request.check(x)
+    return request.but(x=x)
+
+
+def reading(request: Request) -> AbstractContextManager[Problem]:
+    """Reads the data of a request and decides what is predicted; what is on disk stays inside."""
+    structure: Structure = structures.create(str(request.options["x"]))
+    found: AbstractContextManager[Problem] = structure.reading(request, how(request))
+    return found
+
+
+def how(request: Request) -> dict[str, Any]:
+    """What a structure is told about reading the data of a request."""
+    options = request.options
+    return {
+        "likelihood": options["likelihood"],
+        "options": split_options(options["likelihood"], request.settings())[1],
+        "roles": options["roles"],
+        "drop": options["drop"],
+        "reader": request.reader(),
+        "memory": request.memory(),
+    }
+
+
+def structure_of(
+    data: Any, asked: str | None = None, options: Mapping[str, Any] | None = None
+) -> str:
+    """The structure of data for a fit, by name."""
+    if asked is not None and asked != "auto":
+        structures.registry.get(asked)
+        return asked
+    return _first("recognizes", data, options or {})
+
+
+def structure_of_rows(X: Any, asked: str = "auto") -> str:
+    """The structure of what was handed to an estimator as X, by name."""
+    if asked != "auto":
+        structures.registry.get(asked)
+        return asked
+    return _first("recognizes_rows", X)
+
+
+def _first(question: str, *about: Any) -> str:
+    for name, module in recognizers.items():
+        if load(f"{module}:{question}")(*about):
+            return name
+    return DEFAULT
+
+
+def read_job(problem: Problem, task: Task) -> Job:
+    """Reads the rows of a problem for a task; errors name the table's own rows.
+
+    The task's outcome remembers what it read: names and classes.
+    """
+    frame = problem.frame
+    weight, offset = problem.column_roles.weight(frame), problem.column_roles.offsets(frame)
+    try:
+        job = _read(problem, task, weight, offset)
+    except DataError as error:
+        raise locate(error, problem.origin, frame, problem.column_roles) from None
+    rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
+    if rows.dtype.kind == "i":
+        job = job._replace(index=torch.from_numpy(rows + 1))
+    group, time, part = _order(problem)
+    return job._replace(group=group, time=time, part=part)
+
+
+def _read(problem: Problem, task: Task, weight: Any, offset: Any) -> Job:
+    rows, outcome = problem.rows, task.outcome
+    codes, target = outcome.encode(
+        outcome.beside(problem.outcomes, rows), task.settings, reset=True
+    )
+    mass, extra = read_weights(weight, rows), read_column("offset", offset, len(rows))
+    seen = mass > 0  # a row of weight 0 is a row that is not there
+    if not seen.all():
+        rows, codes, mass = rows[seen], codes[seen], mass[seen]
+        extra = None if extra is None else extra[seen]
+    job = Job(
+        rows,
+        torch.from_numpy(np.array(codes)),  # a copy: the given one may be read-only
+        target,
+        torch.from_numpy(outcome.reweight(codes, mass, task.settings)),
+        None if extra is None else torch.from_numpy(extra),
+        torch.from_numpy(np.flatnonzero(seen)),
+    )
+    return outcome.read(job)
+
+
+def _order(problem: Problem) -> tuple[Any, Any, Any]:
+    """The columns that govern every split."""
+    frame, column_roles = problem.seen, problem.column_roles
+    names = column_roles.group, column_roles.time, problem.part
+    group, time, part = (None if name is None else frame[name].to_numpy() for name in names)
+    return group, time, part

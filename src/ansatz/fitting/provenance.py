@@ -89,7 +89,7 @@ class Provenance(BaseModel):
         source: where the table was.
         request: the options that were given, those of the run aside; what JSON cannot say is its
             repr.
-        uses: what the special columns are for.
+        column_roles: what the special columns are for.
         test: share of the rows kept for the test.
         given: whether the parts for training and test are the data's own.
         holdout: share of the rows to learn from that stopped the training.
@@ -120,7 +120,7 @@ class Provenance(BaseModel):
         if is_old and isinstance(record.get("reader", {}), dict):
             record = dict(record)
             asked = {name: record.pop(name) for name in _ASKED if name in record}
-            asked |= record.pop("reader", {}) | (record.get("uses") or {})
+            asked |= record.pop("reader", {}) | (record.get("column_roles") or {})
             record["request"] = {"network": record.get("network"), "x": "vector", **asked}
         return record
 
@@ -139,13 +139,8 @@ _ASKED = ("roles", "drop", "seed", "folds", "x", "likelihood", "inference", "opt
 
 
 def provenance_of(model: Any, name: str = "the model") -> Provenance | None:
-    """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made.
-
-    Args:
-        model: fitted.
-        name: what messages call it.
-    """
-    record = model.evidence.get("origin")
+    """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made."""
+    record = model.evidence.get("provenance")
     if record is None:
         return None
     try:

@@ -61,11 +61,6 @@ def for_mixture(kind: Kind, factor: float, disagreement: float) -> float:
     if a member is right when stretched by c. For other kinds, where no such sum holds, a c above 1
     is halved on the logarithmic scale; one below 1 is kept, as a mixture is no surer than members
     that were not sure enough.
-
-    Args:
-        kind: what is multiplied.
-        factor: c.
-        disagreement: :math:`\rho`.
     """
     if kind != "scale":
         return min(factor, math.sqrt(factor))

@@ -232,21 +232,7 @@ Augment = bool | Parts | Sequence[Parts]  # yes, no, or how
 
 
 class RecipeOptions(NamedTuple):
-    """What the user set of a recipe; None leaves the default in its place.
-
-    Args:
-        widths: hidden units per layer.
-        activation: of the hidden layers.
-        dropout: share of hidden units dropped in training.
-        epochs: passes over the rows, in place of the budget of steps.
-        batch_size: rows per step; 0 takes all rows at once.
-        learning_rate: peak rate of AdamW.
-        weight_decay: decoupled, on matrices.
-        holdout: share of the rows that decide when to stop.
-        bins: number of bins into which the range of each number is cut.
-        augment: whether grids vary while they are learned from, or how: augmentations.
-        symmetry: the group that predicted masks are averaged over, ``"none"`` for none.
-    """
+    """What the user set of a recipe; None leaves the default in its place."""
 
     widths: Sequence[int] | None = None
     activation: str | None = None

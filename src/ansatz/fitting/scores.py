@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.data.streams import Moments
+from ansatz.data.streams.learner import Moments
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.fit_model import fit_model
@@ -131,14 +131,9 @@ class Scores(NamedTuple):
 
 
 def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
-    """Evaluates the model, and the linear and the constant model of its likelihood fitted to ``learn``.
+    """Evaluates the model beside the linear and the constant model of its likelihood.
 
     Where the test rows held are a sample, means over rows are those of all test rows.
-
-    Args:
-        model: fitted to ``learn``.
-        learn: the training rows.
-        test: the rows to evaluate on.
     """
     outcome, structure, task = model.outcome, model.structure, model.task
     learn, test = outcome.plain(learn), outcome.plain(test)
@@ -185,13 +180,7 @@ def is_linear(model: Model) -> bool:
 
 
 def cross_validate(task: Task, job: Job, number: Rows) -> Scores:
-    """Evaluates every row once, by a model that never saw it; means over folds by weight.
-
-    Args:
-        task: what to fit.
-        job: the rows.
-        number: the fold of each row.
-    """
+    """Evaluates every row once, by a model that never saw it; means over folds by weight."""
     scores, weights = [], []
     for k in range(number.max() + 1):
         inside, outside = np.flatnonzero(number != k), np.flatnonzero(number == k)

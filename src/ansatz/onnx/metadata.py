@@ -1,4 +1,4 @@
-"""What a file says about itself: the likelihood, its columns, its outputs and where it came from."""
+"""Describes a model in its ONNX file: likelihood, columns, outputs, provenance."""
 
 import json
 import re
@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import ansatz
 from ansatz.fitting.contracts.exporter import Input
-from ansatz.fitting.description import describe_model
 from ansatz.fitting.model import Model
-from ansatz.onnx.answers import curve_times
+from ansatz.fitting.summaries import describe_model
 from ansatz.onnx.graph import label_list
 from ansatz.onnx.inputs import exporter_of
-from ansatz.onnx.served import ServedModel
+from ansatz.onnx.served import ServedModel, curve_times
 
 if TYPE_CHECKING:
     import onnx
 
 
 _RAW = (
-    "the raw numbers of the likelihood, (N, P), (N, targets, P) or of each cell (N, *size, P); the first "
+    "the raw numbers of the likelihood, (N, P), (N, targets, P) or (N, *size, P); the first "
     "is the linear predictor"
 )
 
@@ -86,15 +85,12 @@ SCIPY = {
     "beta": "beta(1 / (1 + exp(-likelihood_logits)) / likelihood_dispersion, "
     "1 / (1 + exp(likelihood_logits)) / likelihood_dispersion)",
     "exponential": "expon(0, exp(likelihood_log_mean))",
-    "gamma": "gamma(1 / likelihood_dispersion, 0, "
-    "exp(likelihood_log_mean) * likelihood_dispersion)",
+    "gamma": "gamma(1 / likelihood_dispersion, 0, exp(likelihood_log_mean) * likelihood_dispersion)",
     "generalized_pareto": "genpareto(likelihood_shape, 0, exp(likelihood_log_scale))",
-    "inverse_gaussian": "invgauss(exp(likelihood_log_mean) * likelihood_dispersion, "
-    "0, 1 / likelihood_dispersion)",
+    "inverse_gaussian": "invgauss(exp(likelihood_log_mean) * likelihood_dispersion, 0, 1 / likelihood_dispersion)",
     "laplace": "laplace(likelihood_location, likelihood_scale)",
     "log_normal": "lognorm(likelihood_sigma, 0, exp(likelihood_log_median))",
-    "negative_binomial": "nbinom(1 / likelihood_dispersion, "
-    "1 / (1 + likelihood_dispersion * exp(likelihood_log_mean)))",
+    "negative_binomial": "nbinom(1 / likelihood_dispersion, 1 / (1 + likelihood_dispersion * exp(likelihood_log_mean)))",
     "normal": "norm(likelihood_mean, likelihood_sd)",
     "poisson": "poisson(exp(likelihood_log_rate))",
     "student_t": "t(likelihood_nu, likelihood_location, likelihood_scale)",
@@ -105,13 +101,7 @@ SCIPY = {
 def interval_recipe(
     name: str, outputs: list[str], intervals: Mapping[str, str] | None = None
 ) -> str:
-    """How to get the equal-tailed interval from the outputs of an exported model.
-
-    Args:
-        name: the likelihood.
-        outputs: the names of the outputs.
-        intervals: how to get one from an output of the outcome, by the output's name.
-    """
+    """How to get the equal-tailed interval from the outputs of an exported model."""
     needed = set(re.findall(r"likelihood_\w+", SCIPY.get(name, "")))
     if needed and needed <= set(outputs):
         return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."
@@ -121,10 +111,6 @@ def interval_recipe(
     if any(output.startswith("likelihood_") for output in outputs) and name in SCIPY:
         return (
             "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' "
-            "distributions with 'weights', for likelihoods of the whole line stretched about its "
-            "mean by 'factor'."
+            "likelihoods with 'weights'; on the whole line stretched about its mean by 'factor'."
         )
-    return (
-        "the quantiles (1 - level) / 2 and (1 + level) / 2 of the distribution, in ansatz: "
-        "interval(X)."
-    )
+    return "the quantiles (1 - level) / 2 and (1 + level) / 2; in ansatz: interval(X)."

@@ -28,7 +28,7 @@ from ansatz.fitting.contracts.outcome import (
 from ansatz.fitting.intervals import refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.refits import out_of_fold
+from ansatz.fitting.out_of_fold import out_of_fold
 from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import (
@@ -39,9 +39,8 @@ from ansatz.likelihoods import (
     Likelihood,
 )
 from ansatz.metrics import compute_metrics
+from ansatz.outcomes.registry import CLASS_LIKELIHOODS
 from ansatz.spec import TargetSpec
-
-CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
 
 
 class Classes(Outcome):
@@ -71,11 +70,6 @@ class Classes(Outcome):
         self.labels, self.given = labels, True
 
     # Reading.
-
-    @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """Likelihoods of classes, of columns that are not times."""
-        return likelihood in CLASS_LIKELIHOODS and not column_roles.is_survival
 
     @classmethod
     def check_columns(
@@ -198,8 +192,8 @@ class Classes(Outcome):
         likelihood = settings.make_likelihood(few=few)
         if likelihood.name not in CLASS_LIKELIHOODS:
             raise UsageError(
-                f"{likelihood.name} is no likelihood of classes. A Classifier takes {', '.join(CLASS_LIKELIHOODS)}; "
-                "numbers are for a Regressor."
+                f"{likelihood.name} is not a likelihood of classes. A Classifier takes "
+                f"{', '.join(CLASS_LIKELIHOODS)}; numbers are for a Regressor."
             )
         return likelihood
 
@@ -255,7 +249,6 @@ class Classes(Outcome):
         return found if self.temperature == 1 else torch.log_softmax(found / self.temperature, -1)
 
     def probabilities(self, predictive: Predictive) -> Tensor:
-        """P(class | x), ``(N, K)``."""
         return self.log_probabilities(predictive).exp()
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
@@ -266,7 +259,6 @@ class Classes(Outcome):
         return compute_metrics(y, distribution=served, weight=weight)
 
     def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution, Tensor]:
-        """A loss of classes is served as probabilities."""
         if predictive.likelihood.has_distribution:
             with torch.no_grad():
                 return predictive.likelihood.given(predictive.raw, y)
@@ -311,7 +303,6 @@ class Classes(Outcome):
         return {"prediction": self.point(own), **named}
 
     def unseen(self, learn: Job, test: Job) -> list[str]:
-        """Classes that only the test rows show."""
         tested, learned = (set(part.y.long().tolist()) for part in (test, learn))
         absent = [str(self.labels[k]) for k in sorted(tested - learned)]
         if not absent:

@@ -17,7 +17,6 @@ from ansatz.data.batch import UNLABELLED
 from ansatz.data.grids import Grids, Masks
 from ansatz.data.grids.masks import are_colours
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import (
     NO_INTERVAL,
@@ -53,11 +52,6 @@ class Mask(Outcome):
     intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
     no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
 
-    @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """Masks are told by the data, not by the likelihood."""
-        return False
-
     def __init__(self) -> None:
         self.names: list[str] = ["mask"]
         self.cleaning: Cleaning | None = None
@@ -79,7 +73,6 @@ class Mask(Outcome):
         return codes, target
 
     def choose(self, settings: Settings) -> None:
-        """How predicted masks are cleaned."""
         self.cleaning = _cleaning(settings.get("clean"))
 
     def beside(self, y: Any, rows: Any) -> Any:
@@ -131,7 +124,6 @@ class Mask(Outcome):
     # Predictions.
 
     def probabilities(self, predictive: Predictive) -> Tensor:
-        """P(class of an element), ``(N, *size, K)``."""
         likelihood, raw = predictive
         found: Tensor = likelihood.probs(raw)  # type: ignore[operator]  # every likelihood of masks has it
         if found.ndim < raw.ndim:  # dice of two classes: the share of class 1
@@ -144,7 +136,6 @@ class Mask(Outcome):
         return codes if self.cleaning is None else self.cleaning(codes)
 
     def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution | None, Tensor]:
-        """None: elements are evaluated example by example."""
         return None, y
 
     def row_losses(self, predictive: Predictive, y: Tensor) -> Tensor:
@@ -206,7 +197,6 @@ class Mask(Outcome):
         return {"prediction": cells.argmax(-1), "probabilities": cells}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
-        """The share of elements of each class in every example."""
         labels = self.point(model.predictive(rows.rows, rows.offset))
         cells = labels.reshape(len(labels), -1)
         return {f"share_{name}": (cells == name).mean(axis=1) for name in self.labels}

@@ -59,14 +59,8 @@ class Ranking(Outcome):
 
     @classmethod
     def known(cls, frame: pd.DataFrame, column_roles: ColumnRoles) -> NDArray[np.bool_]:
-        """An order may leave out items: the first places will do."""
         found: NDArray[np.bool_] = frame[column_roles.target].notna().any(axis=1).to_numpy()
         return found
-
-    @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """The likelihood of rankings."""
-        return likelihood == PlackettLuce.name and not column_roles.is_survival
 
     @classmethod
     def check_columns(
@@ -78,7 +72,6 @@ class Ranking(Outcome):
         *,
         named: bool,
     ) -> None:
-        """Refuses what cannot be read as rankings."""
         read_rankings(frame[column_roles.target])
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
@@ -153,7 +146,6 @@ class Ranking(Outcome):
         return {"prediction": order, "probabilities": found.probs}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
-        """``place1``, ``place2``, ... and ``p_<item>`` of coming first."""
         if options.pop("interval", None) is not None:
             raise UsageError("an order has no interval: ask predict_ranks or predict_proba.")
         options.pop("method", None)

@@ -10,7 +10,7 @@ from ansatz import metrics
 from ansatz.errors import ModelError
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Distribution, Likelihood
 from ansatz.likelihoods.special.quadrature import gauss
-from ansatz.outcomes.survival_likelihood import times_and_causes
+from ansatz.outcomes.survival_times import times_and_causes
 
 Metrics = dict[str, float | None]
 BLOCK = 2**20  # numbers that are held at once

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from ansatz.errors import DataError, NumericalError
 from ansatz.fitting import Request
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.first_steps import read_job, split_options, task_of
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.out_of_fold import Folds, choose_folds
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, read_job
 from ansatz.fitting.scores import constant_predictive
-from ansatz.fitting.task import Task
+from ansatz.fitting.task import Task, split_options, task_of
 from ansatz.report.paired_scores import Evaluated, evaluate_rows, score_pair
 from ansatz.seeds import derive
 from ansatz.tuning.space import settings_of
@@ -29,16 +28,7 @@ class OutOfTime(Exception):
 
 
 class InnerFolds(NamedTuple):
-    """The training rows in folds, the same for every configuration.
-
-    Args:
-        request: what was asked; its options are fixed.
-        problem: the data.
-        rows: the training rows; those of the test are never touched.
-        folds: of the training rows.
-        likelihood: where a configuration names none.
-        network: where a configuration names none.
-    """
+    """The training rows in folds, the same for every configuration."""
 
     request: Request
     problem: Problem

@@ -8,7 +8,7 @@ from PIL import Image
 import ansatz
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
-from ansatz.fitting.first_steps import structure_of
+from ansatz.fitting.problem import structure_of
 from ansatz.fitting.replay import replay
 from ansatz.structures.grid.problem import build_grid_problem, grid_problem
 from ansatz.structures.grid.reading import special_columns
@@ -124,7 +124,7 @@ SETTINGS = {"network": "linear_grid", "options": {"epochs": 1}}
 
 def test_the_test_is_the_folder_called_test(tmp_path):
     fit = ansatz.fit(in_folders(tmp_path, train=20, test=6), **SETTINGS)
-    _, job, parts = fit.posed
+    _, job, parts = fit.split_problem
     assert (job.part[parts.test] == "test").all() and (job.part[parts.learn] == "train").all()
     assert len(parts.test) == 6 and len(parts.learn) == 20
     assert any("the data's own, 6 examples" in note for note in fit.notes)
@@ -132,7 +132,7 @@ def test_the_test_is_the_folder_called_test(tmp_path):
 
 def test_examples_for_validation_stop_the_fit(tmp_path):
     fit = ansatz.fit(in_folders(tmp_path, train=20, valid=4, test=6), **SETTINGS)
-    _, job, parts = fit.posed
+    _, job, parts = fit.split_problem
     assert (job.part[parts.learn][parts.valid] == "validation").all() and len(parts.valid) == 4
 
 
@@ -153,7 +153,7 @@ def test_a_class_that_only_the_test_has_is_told(tmp_path):
 
 def test_a_share_that_is_asked_for_mixes_the_folders(tmp_path):
     fit = ansatz.fit(in_folders(tmp_path, train=20, test=6), test=0.5, **SETTINGS)
-    assert len(fit.posed[2].test) == 13
+    assert len(fit.split_problem[2].test) == 13
     assert any("are mixed" in note for note in fit.notes)
 
 
@@ -161,8 +161,8 @@ def test_a_saved_model_finds_its_test_again(tmp_path):
     folder = in_folders(tmp_path / "images", train=20, test=6)
     fit = ansatz.fit(folder, out=tmp_path / "model", **SETTINGS)
     again = replay(tmp_path / "model")
-    assert (again.parts.test == fit.posed[2].test).all()
-    assert (again.parts.learn == fit.posed[2].learn).all()
+    assert (again.parts.test == fit.split_problem[2].test).all()
+    assert (again.parts.learn == fit.split_problem[2].learn).all()
     from ansatz.report import replayed
     from ansatz.report.what_was_fitted import command_line, python_lines
 

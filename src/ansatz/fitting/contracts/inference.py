@@ -7,15 +7,15 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
-from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.likelihoods import Distribution, Likelihood
 
 if TYPE_CHECKING:
     from ansatz.fitting.contracts.structure import Facts, Structure
     from ansatz.fitting.job import Job
+    from ansatz.fitting.model import Trained
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.task import Plan
-    from ansatz.fitting.trained import Trained
     from ansatz.training import History, Step
 
 
@@ -113,7 +113,7 @@ class OutOfFold(Protocol):
     """Predictives of training rows by networks that were not trained on them."""
 
     def served(self) -> "Iterator[tuple[Tensor, Likelihood, Tensor]]":
-        """Rows, the likelihood of their out-of-fold predictive, and what it takes, chunk by chunk."""
+        """Yields rows, the likelihood of their out-of-fold predictive, and its raw numbers."""
         ...
 
 

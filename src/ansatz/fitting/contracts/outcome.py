@@ -29,7 +29,7 @@ NO_INTERVAL = "classes and items have no interval: 'probabilities' says how sure
 
 
 class Outcome(Protocol):
-    """What is predicted, beside its likelihood: it reads y, evaluates predictions and writes them out.
+    """What is predicted: it reads y, makes its likelihood, evaluates and writes predictions.
 
     An outcome remembers what it read (names, classes); a fit works on a copy of its own.
 
@@ -71,11 +71,6 @@ class Outcome(Protocol):
         return column_roles.known(frame)
 
     @classmethod
-    def serves(cls, likelihood: str, column_roles: "ColumnRoles") -> bool:
-        """Whether a likelihood with such column roles speaks of these outcomes."""
-        ...
-
-    @classmethod
     def check_columns(
         cls,
         frame: "pd.DataFrame",
@@ -85,7 +80,7 @@ class Outcome(Protocol):
         *,
         named: bool,
     ) -> None:
-        """Refuses columns that the likelihood cannot produce; ``named``: the user named the likelihood."""
+        """Rejects columns that the likelihood, perhaps ``named`` by the user, cannot produce."""
 
     def encode(
         self, y: Any, settings: "Settings", *, reset: bool
@@ -107,7 +102,7 @@ class Outcome(Protocol):
         """Takes what settings say about predictions; what cannot be done is refused."""
 
     def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
-        """Outcomes in one form for all likelihoods, so that all likelihoods have the same test rows."""
+        """Gives outcomes in one form, so that all likelihoods have the same test rows."""
         found: NDArray[Any] = y.numpy()
         return found
 

@@ -9,9 +9,9 @@ from ansatz import networks, structures
 from ansatz.data import Preprocessor
 from ansatz.fitting.contracts.structure import Linear
 from ansatz.fitting.job import Job
-from ansatz.fitting.trained import PointPosterior, Trained
+from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.constant_dispersion import Dispersion
+from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import fit_linear, join_targets
 from ansatz.structures.vector.rows import TableEncoder, TableRows
 from ansatz.training import Supervised
