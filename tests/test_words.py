@@ -49,7 +49,13 @@ class Use(NamedTuple):
     why: str
 
 
-ALLOWED: list[Use] = []
+ALLOWED: list[Use] = [
+    Use("src/ansatz/claims/", r"pieces?", "of piecewise-linear functions"),
+    Use("src/ansatz/claims/recurrence/", r"cells?", "LSTM and GRU cells"),
+    Use("src/ansatz/claims/symmetry/deep_set_bound.py", r"cells?", "of a grid that covers a space"),
+    Use("src/ansatz/claims/history/", r"S- and C-cells", "the Neocognitron's own names"),
+    Use("src/ansatz/claims/", r"power law", "a law of mathematics"),
+]
 
 
 class Text(NamedTuple):

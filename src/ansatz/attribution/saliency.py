@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import check_examples, input_gradient
-from ansatz.attribution.target import Target, resolved
+from ansatz.attribution.target import Target, check_examples, input_gradient, resolved
 from ansatz.layers.mode import evaluation_mode
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Relation = Literal["=", "<=", ">="]
+EPS = 2.0**-52  # of float64
 
 
 @dataclass(frozen=True)

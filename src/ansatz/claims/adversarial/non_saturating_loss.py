@@ -1,7 +1,6 @@
 """Why a generator minimises -log D and not log(1 - D)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -9,9 +8,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(generator: torch.Generator, *, logits: int = 81) -> Finding:
@@ -78,7 +75,7 @@ def slope(f: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Sizes of both gradients over the logit."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

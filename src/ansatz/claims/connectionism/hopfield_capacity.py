@@ -1,18 +1,15 @@
 """Random patterns are stored without an error up to about n/(2 ln n) of them."""
 
 from math import exp, log, log2
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from scipy.special import erfc
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import Hopfield
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -99,7 +96,7 @@ def crossing(table: np.ndarray, level: float) -> tuple[float, float]:
     return float(1 / at), float((gradient @ covariance @ gradient) ** 0.5 / at**2)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Patterns without an error, by the number stored."""
     axes = paper.subplots()
     assert finding.table is not None

@@ -1,17 +1,13 @@
 """Cross-talk between random patterns is normal with variance s/n."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.stats import norm
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import Hopfield
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -71,7 +67,7 @@ def crosstalk(x: torch.Tensor) -> torch.Tensor:
     return (torch.einsum("rt,ri->ti", overlaps, x) - (s - 1) * x) / n
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The histogram and the normal distribution."""
     axes = paper.subplots()
     sample, s, n = (finding.data[name] for name in ("sample", "s", "n"))

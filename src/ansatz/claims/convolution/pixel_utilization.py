@@ -1,16 +1,12 @@
 """How often a convolution looks at each pixel, and what padding changes."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch.nn.functional import conv2d, conv_transpose2d, pad
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import pixel_utilization
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator) -> Finding:
@@ -89,7 +85,7 @@ def one_by_one(pixels: int, kernel: int) -> torch.Tensor:
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both counts as numbers in squares."""
     left, right = paper.subplots(1, 2)
     for axes, key in ((left, "without"), (right, "with")):
@@ -117,6 +113,9 @@ claim = Claim(
     formula=r"U = A^\top \mathbf{1}, \qquad U_{5,3} = u u^\top, \; u = (1, 2, 3, 2, 1)^\top",
     sources=("M186",),
     measure=measure,
-    reference="Dumoulin and Visin (2016), section 2.2. https://arxiv.org/abs/1603.07285",
+    reference=(
+        "Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning, section "
+        "2.2. https://arxiv.org/abs/1603.07285"
+    ),
     draw=draw,
 )

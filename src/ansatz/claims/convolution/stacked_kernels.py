@@ -1,19 +1,15 @@
 """Two layers of 3x3 kernels see what one of 5x5 sees, with fewer weights."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.convolution._images import Images, answers, descend, images
 from ansatz.layers import affine
 from ansatz.networks import VGG16, convolution, receptive_field, summary
 from ansatz.spec import InputSpec
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CHANNELS = 8
 
@@ -136,7 +132,7 @@ def correct(
     return (answers(network, found.new).argmax(1) == found.truth).double()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Weights over pixels seen; accuracies."""
     from ansatz.figures.style import LINEAR, MODEL
 
@@ -172,7 +168,10 @@ claim = Claim(
     ),
     sources=("M209",),
     measure=measure,
-    reference="Simonyan & Zisserman (2015), section 2.3. https://arxiv.org/abs/1409.1556",
+    reference=(
+        "Simonyan and Zisserman (2015), Very deep convolutional networks for large-scale image "
+        "recognition, section 2.3. https://arxiv.org/abs/1409.1556"
+    ),
     full={"data": "mnist", "rows": 10_000, "held_out": 10_000, "steps": 300, "pairs": 3},
     draw=draw,
 )

@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from math import log
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import lebesgue, sequential, values
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -100,7 +97,7 @@ def square(pieces: int) -> np.ndarray:
     return np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The product as a network sees it, and its error."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,17 +1,13 @@
 """The n-fold tent map has 2^n pieces: 3n + 1 nodes in depth, exponentially many side by side."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import lebesgue, sequential, values
 from ansatz.networks import count_linear_regions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, largest: int = 8) -> Finding:
@@ -109,7 +105,7 @@ def shallow_pieces(generator: torch.Generator, m: int) -> int:
     return count_linear_regions(sequential((W[:, None], W * b), (c[None], [0.0])), (-10, 10))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Three folds, and what they cost deep and shallow."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import LINEAR, MODEL, THIRD
@@ -146,7 +142,9 @@ claim = Claim(
     ),
     sources=("M075",),
     measure=measure,
-    reference="Telgarsky (2016), Benefits of depth in neural networks. arXiv 1602.04485.",
+    reference=(
+        "Telgarsky (2016), Benefits of depth in neural networks. https://arxiv.org/abs/1602.04485"
+    ),
     full={"largest": 12},
     draw=draw,
 )

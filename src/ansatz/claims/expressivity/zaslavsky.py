@@ -2,18 +2,15 @@
 
 from itertools import product
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from scipy.optimize import linprog
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import sequential
 from ansatz.networks import count_linear_regions, linear_regions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BOX = 1e5
 
@@ -117,7 +114,7 @@ def feasible_signs(W: np.ndarray, b: np.ndarray) -> int:
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Three lines make seven regions; counts against the sum and against 2^m."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL, PALETTE

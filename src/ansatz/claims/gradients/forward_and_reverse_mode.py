@@ -1,20 +1,17 @@
 """Forward mode costs a pass per parameter, reverse mode a pass per output."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 class Counter:
@@ -192,7 +189,7 @@ def tangent(
     return move
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Multiply-adds of a whole Jacobian against the number of parameters."""
     assert finding.table is not None
     axes = paper.subplots()

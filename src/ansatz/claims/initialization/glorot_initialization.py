@@ -1,14 +1,10 @@
 """Glorot's weights: between keeping the signal and keeping its gradient."""
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import affine, initializers
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHAPES = ((100, 50), (50, 100), (80, 80), (200, 20), (20, 200))
 
@@ -99,7 +95,7 @@ def passes(
     return torch.stack(ahead), torch.stack(back)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Factors forwards and backwards against n / (n + m)."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import Rule, follow, rotation, spectrum
 from ansatz.optim import momentum
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(

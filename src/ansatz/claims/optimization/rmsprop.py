@@ -1,17 +1,12 @@
 """RMSProp is Adam without momentum and without the correction of the start."""
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization.adagrad import moves
 from ansatz.optim import momentum
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -64,7 +59,7 @@ def measure(
     return Finding(checks, table, {"coasting": coasting, "rate": rate})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Steps before and after the gradient is switched off."""
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 

@@ -98,7 +98,10 @@ claim = Claim(
     ),
     sources=("E51", "M249"),
     measure=measure,
-    reference="Gers et al. (2000), Learning to forget. https://doi.org/10.1162/089976600300015015",
+    reference=(
+        "Gers, Schmidhuber and Cummins (2000), Learning to forget: continual prediction with LSTM. "
+        "https://doi.org/10.1162/089976600300015015"
+    ),
     full={"inputs": 64, "units": 64},
     errata=(Erratum("E51", "h = o ⊙ c, or o ⊙ tanh(Uc)", "h = o ⊙ tanh(c)"),),
 )

@@ -1,15 +1,12 @@
 """Metropolis and Hastings' ratio makes the target stationary; its reciprocal does not."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -113,7 +110,7 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(one - other).sum() / 2)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Target as bars, both stationary distributions as points."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

@@ -1,16 +1,12 @@
 """A learned transform with an orthogonality penalty is nearly rigid, never exactly."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 TASK = (1.6, 1.0, 0.7)  # the stretch that a task would like
 
@@ -127,7 +123,7 @@ def distortion(A: Tensor, points: Tensor) -> float:
     return float((after / before - 1).abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """What is left of the stretch over the penalty."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

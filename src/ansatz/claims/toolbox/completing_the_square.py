@@ -5,8 +5,7 @@ from torch import Tensor
 from torch.linalg import matrix_norm, vector_norm
 
 from ansatz.claims import Check, Claim, Finding, Wrong
-
-EPS = torch.finfo(torch.float64).eps
+from ansatz.claims.finding import EPS
 
 
 def measure(generator: torch.Generator, *, instances: int = 300, d: int = 6) -> Finding:

@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from itertools import permutations, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 Operation = Callable[[tuple[int, ...], tuple[int, ...]], tuple[int, ...]]
 
@@ -105,7 +102,7 @@ def violations(group: list[tuple[int, ...]], operation: Operation) -> dict[str, 
     }
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The table of products: every element once in each row and column."""
     from matplotlib.colors import ListedColormap
 

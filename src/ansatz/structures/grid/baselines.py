@@ -22,7 +22,7 @@ from ansatz.likelihoods import Cox, Likelihood
 from ansatz.likelihoods.constant_dispersion import with_dispersion
 from ansatz.likelihoods.cox import Fold, fair_log_risks
 from ansatz.networks import LinearGrid
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.structures.grid.encoder import GridEncoder
 from ansatz.structures.grid.recipe import FEW, linear_grid_recipe
 from ansatz.training import Supervised

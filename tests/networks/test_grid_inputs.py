@@ -4,7 +4,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from ansatz import networks
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.spec import InputSpec
 
 

@@ -1,4 +1,4 @@
-"""Which cells of the input a unit can depend on: intervals, carried from tensor to tensor.
+"""Which cells of the input a unit depends on: intervals, carried from tensor to tensor.
 
 A = number of axes of the input grid. For each of them a tensor has an interval per unit, from the
 first to the last cell that the unit can see. Intervals are kept as (first, -last), so that taking
@@ -12,9 +12,9 @@ unions is taking minima, in two versions:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reach:
+class Fields:
     """The intervals of the units of one tensor.
 
     Args:
@@ -48,8 +48,8 @@ class Reach:
             where numbers can go back to that are put where a maximum was.
 
     Example:
-        >>> from ansatz.networks.reach.intervals import Reach
-        >>> Reach.start((1, 3, 4, 5)).lanes
+        >>> from ansatz.networks.fields.intervals import Fields
+        >>> Fields.start((1, 3, 4, 5)).lanes
         (2, 3)
     """
 
@@ -60,7 +60,7 @@ class Reach:
     blocks: tuple[Block | None, ...] = ()
 
     @classmethod
-    def start(cls, shape: Sequence[int]) -> Reach:
+    def start(cls, shape: Sequence[int]) -> Fields:
         """The input itself, ``(B, C, *size)``: each cell sees itself."""
         axes = range(2, len(shape))
         arrays = []
@@ -71,7 +71,7 @@ class Reach:
             arrays.append(both.expand(2, *both.shape[1:]))
         return cls(tuple(arrays), tuple(shape), tuple(axes), ((1, 1),) * len(arrays))
 
-    def rearranged(self, arrays: Sequence[Tensor], shape: Sequence[int]) -> Reach:
+    def rearranged(self, arrays: Sequence[Tensor], shape: Sequence[int]) -> Fields:
         """The units in another order, by arrays in that order.
 
         A lane is followed where its axis stays, or is cut or joined with one behind it.
@@ -86,23 +86,23 @@ class Reach:
             else:
                 lanes[axis], *ratio = found
                 periods[axis] = _slower(periods[axis], *ratio)
-        return Reach(smaller, form, tuple(lanes), tuple(periods))
+        return Fields(smaller, form, tuple(lanes), tuple(periods))
 
-    def enlarged(self, lanes: tuple[int | None, ...], a: int, b: int) -> Reach:
+    def enlarged(self, lanes: tuple[int | None, ...], a: int, b: int) -> Fields:
         """On these lanes, a units that stand for b of before."""
         periods = tuple(_slower(period, a, b) for period in self.periods)
         return replace(self, lanes=lanes, periods=periods)
 
-    def nothing(self) -> Reach:
+    def nothing(self) -> Fields:
         """Units of the same shape that see nothing."""
         empty = torch.full((2, 2, *[1] * len(self.shape)), INF, dtype=torch.float64)
         return replace(self, arrays=(empty,) * len(self.arrays))
 
-    def resized(self, axis: int, length: int) -> Reach:
+    def resized(self, axis: int, length: int) -> Fields:
         """So many units along an axis on which all see the same."""
         return replace(self, shape=(*self.shape[:axis], length, *self.shape[axis + 1 :]))
 
-    def hull(self, axes: Iterable[int]) -> Reach:
+    def hull(self, axes: Iterable[int]) -> Fields:
         """Units that see all that is seen along ``axes``; those stay, with one interval."""
         chosen = {axis % len(self.shape) for axis in axes}
         dims = tuple(LEAD + axis for axis in chosen)
@@ -110,14 +110,14 @@ class Reach:
         lanes = tuple(None if lane in chosen else lane for lane in self.lanes)
         return replace(self, arrays=arrays, lanes=lanes)
 
-    def everything(self, shape: Sequence[int]) -> Reach:
+    def everything(self, shape: Sequence[int]) -> Fields:
         """Units that see all that any unit here sees."""
         whole = self.hull(range(len(self.shape)))
         form = (2, 2, *[1] * len(shape))
         arrays = tuple(array.reshape(form) for array in whole.arrays)
         return replace(whole, arrays=arrays, shape=tuple(shape))
 
-    def mix(self, axis: int, groups: int, outputs: int) -> Reach:
+    def mix(self, axis: int, groups: int, outputs: int) -> Fields:
         """Channels that each see all channels of their group."""
         dim, arrays = LEAD + axis, []
         for array in self.arrays:
@@ -137,7 +137,7 @@ class Reach:
         ratio: tuple[int, int] = (1, 1),
         clamp: bool = False,
         unbounded: Tensor | None = None,
-    ) -> Reach:
+    ) -> Fields:
         """Units that each see a window of units along ``axis``.
 
         Args:
@@ -160,7 +160,7 @@ class Reach:
             if lane == axis:
                 periods[grid_axis] = _slower(periods[grid_axis], *ratio)
         shape = (*self.shape[:axis], len(index), *self.shape[axis + 1 :])
-        return Reach(arrays, shape, self.lanes, tuple(periods))
+        return Fields(arrays, shape, self.lanes, tuple(periods))
 
     def _window(
         self,
@@ -237,3 +237,70 @@ def _same_axis(
             whole = size % length == 0 or length % size == 0
             return (place, size, length) if whole else None
     return None
+
+
+def merge(parts: Sequence[Fields], shape: Sequence[int]) -> Fields:
+    """Units that see what the units of all parts see; shapes are broadcast as torch does."""
+    aligned = [align(part, len(shape)) for part in parts]
+    arrays, lanes, periods = [], [], []
+    for axis in range(len(aligned[0].arrays)):
+        found = aligned[0].arrays[axis]
+        for part in aligned[1:]:
+            found = torch.minimum(found, part.arrays[axis])
+        arrays.append(found)
+        running = [part for part in aligned if part.lanes[axis] is not None] or aligned
+        lanes.append(running[0].lanes[axis])
+        units = math.lcm(*(part.periods[axis][0] for part in running))
+        first = running[0].periods[axis]
+        periods.append((units, first[1] * units // first[0]))
+    return Fields(tuple(arrays), tuple(shape), tuple(lanes), tuple(periods))
+
+
+def align(part: Fields, axes: int) -> Fields:
+    """The same with axes of length 1 in front."""
+    more = axes - len(part.shape)
+    if more <= 0:
+        return part
+    arrays = tuple(a.view(2, 2, *[1] * more, *a.shape[LEAD:]) for a in part.arrays)
+    lanes = tuple(None if lane is None else lane + more for lane in part.lanes)
+    return replace(part, arrays=arrays, shape=(*[1] * more, *part.shape), lanes=lanes)
+
+
+Arguments = dict[str, Any]
+Find = Callable[[Any], Fields | None]  # the intervals of a tensor, None where it sees nothing
+Rule = Callable[[Arguments, Find, Sequence[int]], Fields]
+
+
+def rules_of(book: dict[str, Rule]) -> Callable[..., Callable[[Rule], Rule]]:
+    """A decorator that writes a rule into ``book`` under the names of operations."""
+
+    def named(*names: str) -> Callable[[Rule], Rule]:
+        def keep(rule: Rule) -> Rule:
+            book.update(dict.fromkeys(names, rule))
+            return rule
+
+        return keep
+
+    return named
+
+
+def tensors(values: Iterable[Any]) -> Iterable[Tensor]:
+    """The tensors among arguments, also those in lists."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from tensors(value)
+
+
+def subject(arguments: Arguments, find: Find) -> Fields:
+    """The intervals of the tensor that an operation is about.
+
+    Those of its other tensors (a kernel that is computed from the input) are seen by all units.
+    """
+    main, *others = tensors(arguments.values())
+    own, rest = find(main), [r for each in others if (r := find(each)) is not None]
+    if own is not None and not rest:
+        return own
+    beside = [r.everything([1] * main.ndim) for r in rest]
+    return merge([*([own] if own else []), *beside], tuple(main.shape))
