@@ -42,10 +42,6 @@ def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
     The file's axes (i, j, k) run from the fastest to the slowest; here k is D, j is H and i is W.
     Where the header gives a slope s and an intercept t, a voxel v means s v + t.
 
-    Args:
-        path: ``.nii`` or ``.nii.gz``.
-        limit_bytes: that the voxels may take.
-
     References:
         Cox et al. (2004), A (sort of) new image data format standard: NIfTI-1. NIfTI-2 (2011) has
         the same fields, wider and in another order.
@@ -253,7 +249,7 @@ def _values(listing: Listing, damaged: dict[int, DataError]) -> set[int]:
 def _numbers(path: Path) -> np.ndarray:
     array = load_array(path)
     if array.dtype.kind not in "biu" and not (np.mod(array, 1) == 0).all():
-        raise DataError(f"{path} holds numbers that are not whole; masks hold a class per cell.")
+        raise DataError(f"{path} holds numbers that are not whole; masks hold a class per pixel.")
     return array if array.dtype == np.uint8 else array.astype(np.int64)
 
 
