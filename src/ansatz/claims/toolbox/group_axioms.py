@@ -21,7 +21,7 @@ def measure(generator: torch.Generator) -> Finding:
         group, lambda g, h: tuple((a - b) % letters for a, b in zip(g, h, strict=True))
     )
     # (g∘h)∘k = f∘(h∘k), a common slip, with f any element.
-    misprint = sum(
+    slip = sum(
         compose(compose(g, h), k) != compose(f, compose(h, k))
         for f, g, h, k in product(group, repeat=4)
     )
@@ -50,7 +50,7 @@ def measure(generator: torch.Generator) -> Finding:
             0,
             0,
             "whole numbers",
-            wrong=Wrong("(g∘h)∘k = f∘(h∘k), as printed", measured=misprint),
+            wrong=Wrong("(g∘h)∘k = f∘(h∘k), as printed", measured=slip),
         ),
         Check(
             "products outside the set",
