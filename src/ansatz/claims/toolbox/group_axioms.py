@@ -82,7 +82,7 @@ def compose(g: tuple[int, ...], h: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def violations(group: list[tuple[int, ...]], operation: Operation) -> dict[str, int]:
-    """How many elements, pairs or triples break each axiom."""
+    """Counts the elements, pairs or triples that break each axiom."""
     members = set(group)
     outside = sum(operation(g, h) not in members for g, h in product(group, repeat=2))
     unassociative = sum(
