@@ -16,15 +16,15 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 import torch
-from record import write_record
 
 import ansatz
 from ansatz import Regressor
-from ansatz.fitting.candidates import candidates
+from ansatz.bench.record import write_record
 from ansatz.fitting.choice import choose_likelihood
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import take
 from ansatz.fitting.out_of_fold import log_scores
+from ansatz.fitting.proposal import candidates
 
 SEEDS = (0, 1, 2)
 ROWS = 2_000  # simulated

@@ -16,9 +16,9 @@ from ansatz.fitting.contracts.inference import Fitted, Predictive
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.job import take
 from ansatz.fitting.joined_structure import JoinedRows, JoinedStructure
+from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.tensor_structure import Read, TensorStructure
-from ansatz.fitting.trained import PointPosterior
 from ansatz.fitting.training import train
 from ansatz.inference.ensemble import EnsemblePosterior
 from ansatz.inference.training import member_folder
@@ -122,10 +122,6 @@ class Percent(Outcome):
 
     def __init__(self):
         self.names = []
-
-    @classmethod
-    def serves(cls, likelihood, column_roles):
-        return False
 
     @classmethod
     def check_columns(cls, frame, column_roles, likelihood, options, *, named):

@@ -5,8 +5,7 @@ import pkgutil
 import pytest
 
 import ansatz
-from ansatz.cli.completion import complete, names_of
-from ansatz.cli.kinds import KINDS, kind_called, registry_of
+from ansatz.cli.names import KINDS, complete, kind_called, names_of, registry_of
 from ansatz.errors import UsageError
 from ansatz.registry import Registry
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansatz.cli.options import takes
-from ansatz.fitting.options.parsing import separator, words
+from ansatz.fitting.options.option import separator, words
 from ansatz.fitting.options.vector import TableReading
 
 NAME = st.text(alphabet="abc ,x", min_size=1).map(str.strip).filter(bool)

@@ -4,9 +4,9 @@ import operator
 import pytest
 
 import ansatz
-from ansatz.cli.docstring import Docstring
 from ansatz.cli.formula import plain_formula
-from ansatz.cli.kinds import KINDS, factory_of, registry_of
+from ansatz.cli.names import KINDS, factory_of, registry_of
+from ansatz.cli.show import Docstring
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 

@@ -13,7 +13,7 @@ import pytest
 from ansatz import claims
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.claims.registry import registry
-from ansatz.cli.completion import complete_claim, names_of
+from ansatz.cli.names import complete_claim, names_of
 
 
 def make(name, measure, **options):
@@ -226,7 +226,7 @@ def test_a_claim_is_shown_with_its_parameters_slips_and_command(command, only):
 def test_completion_offers_claims_and_areas_without_torch():
     assert complete_claim("xo") == ["xor"] and complete_claim("connectio") == ["connectionism"]
     assert names_of("claims") == claims.names()
-    code = "from ansatz.cli.completion import complete_claim as c; assert c('xor')\n"
+    code = "from ansatz.cli.names import complete_claim as c; assert c('xor')\n"
     code += "import sys; assert not {'torch', 'numpy'} & set(sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 

@@ -266,7 +266,7 @@ def test_nothing_can_be_asked_of_an_unfitted_model(numbers):
             lambda m: m.describe(),
             lambda m: m.save("nowhere"),
             lambda m: m.predict_frame(X),
-            lambda m: m.copies(X),
+            lambda m: m.duplicates(X),
             lambda m: m.evaluate(X),
             lambda m: m.calibrate(X, y),
             lambda m: m.report(X, y),

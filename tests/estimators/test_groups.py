@@ -12,9 +12,8 @@ from ansatz import Classifier, Regressor, Segmenter, SurvivalRegressor
 from ansatz.errors import DataError
 from ansatz.estimators import estimator
 from ansatz.estimators.ranker import Ranker
-from ansatz.fitting.inner_split import stopping_folds
 from ansatz.fitting.recipe import Recipe
-from ansatz.fitting.split import split
+from ansatz.fitting.split import split, stopping_folds
 from ansatz.training import Trainer
 
 N = 60

@@ -184,7 +184,9 @@ def test_a_row_cut_into_pieces_at_any_time_says_the_same(likelihood, share):
     assert_allclose(coefficients(pieces), coefficients(whole), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("likelihood", [likelihood for likelihood in LIKELIHOODS if likelihood != "gamma"])
+@pytest.mark.parametrize(
+    "likelihood", [likelihood for likelihood in LIKELIHOODS if likelihood != "gamma"]
+)
 def test_weights_are_repetitions(likelihood):
     X, time, event = patients(60, ties=True)
     times = np.arange(60) % 3

@@ -15,7 +15,7 @@ import ansatz
 from ansatz.cli.main import run
 from ansatz.errors import MissingExtraError, UsageError
 from ansatz.onnx import feed
-from ansatz.onnx.answers import curve_times
+from ansatz.onnx.served import curve_times
 
 FAST = {"epochs": 3, "widths": [8]}
 pytestmark = pytest.mark.filterwarnings("ignore::ansatz.data.DataWarning")

@@ -80,7 +80,7 @@ def test_the_replayed_test_rows_give_the_metrics_that_the_fit_stored(case, tmp_p
     options = options_of(case)
     fit = ansatz.fit(tmp_path / "table.csv", network="linear", out=tmp_path / "model", **options)
     found = replay(tmp_path / "model")
-    problem, job, parts = fit.posed
+    problem, job, parts = fit.split_problem
     for ours, theirs in zip(found.parts, parts, strict=True):
         assert_array_equal(ours, theirs)
     assert torch.equal(found.job.y, job.y) and torch.equal(found.job.weight, job.weight)
@@ -94,7 +94,7 @@ def test_a_network_is_replayed_with_the_rows_that_stopped_it(tmp_path):
     fit = ansatz.fit(tmp_path / "table.csv", out=tmp_path / "model", **options)
     found = replay(tmp_path / "model")
     assert len(found.parts.valid) == fit.rows["valid"] > 0
-    assert_array_equal(found.parts.valid, fit.posed[2].valid)
+    assert_array_equal(found.parts.valid, fit.split_problem[2].valid)
     assert_same(metrics_of(found), fit.metrics)
 
 
@@ -109,7 +109,7 @@ def test_a_fit_in_memory_is_its_own_replay():
     frame = table()
     fit = ansatz.fit(frame, network="linear", **options_of("numbers"))
     found = replay(fit)
-    assert found.job is fit.posed[1]
+    assert found.job is fit.split_problem[1]
     assert_same(metrics_of(found), fit.metrics)
     assert_same(metrics_of(replay(fit.model, frame)), fit.metrics)
 
@@ -190,7 +190,7 @@ def test_reader_options_are_used_again(tmp_path):
 def test_a_model_without_a_record_says_what_to_do(fitted, tmp_path):
     _, folder = fitted
     model = ansatz.load(folder)
-    del model.evidence_["origin"]  # as an older version wrote it
+    del model.evidence_["provenance"]  # as an older version wrote it
     model.save(tmp_path / "old")
     with pytest.raises(ModelError, match=r"saved without a record of its rows.*Fit it again"):
         replay(tmp_path / "old")
@@ -228,4 +228,4 @@ def test_likelihoods_of_times_have_the_same_test_rows_whatever_form_their_outcom
     fits = [
         ansatz.fit(frame, likelihood=likelihood, **options) for likelihood in ("cox", "weibull")
     ]
-    assert_array_equal(fits[0].posed[2].test, fits[1].posed[2].test)
+    assert_array_equal(fits[0].split_problem[2].test, fits[1].split_problem[2].test)

@@ -12,9 +12,9 @@ from ansatz.errors import UsageError
 from ansatz.estimators import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import TuneOptions, declared
-from ansatz.fitting.options.search import SearchOptions
-from ansatz.fitting.options.tables import OWNERS, settings_of
+from ansatz.fitting.options.tables import SearchOptions
 from ansatz.fitting.provenance import Provenance, provenance_of
+from ansatz.fitting.request import OWNERS, settings_of
 
 OF_REQUESTS = {"likelihood", "network", "inference", "x", "random_state", "device", "time_limit"}
 OF_REQUESTS |= {"likelihood_options", "network_options"}  # by the constructors' signatures

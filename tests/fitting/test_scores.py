@@ -26,10 +26,10 @@ def test_class_weights_are_no_rows_when_a_fit_is_judged(weight, network):
     if network == "mlp":
         options |= {"widths": [4], "epochs": 2}
     fit = ansatz.fit(frame, target="y", network=network, options=options)
-    test = frame.iloc[fit.posed[2].test]
+    test = frame.iloc[fit.split_problem[2].test]
     expected = fit.model.evaluate(test[["a", "b"]], test["y"])
     assert {name: fit.metrics[name] for name in expected} == pytest.approx(expected)
-    share = (frame["y"] == "yes").iloc[fit.posed[2].learn].mean()
+    share = (frame["y"] == "yes").iloc[fit.split_problem[2].learn].mean()
     right = np.where(test["y"] == "yes", share, 1 - share)
     assert fit.constant["nll"] == pytest.approx(-np.log(right).mean(), rel=0.02)
 
@@ -40,7 +40,7 @@ def test_class_weights_do_not_move_the_split():
     options["class_weight"] = {"no": 1.0, "yes": 30.0}
     tilted = ansatz.fit(rare(), target="y", network="mlp", options=options)
     assert tilted.rows == plain.rows and plain.rows["test"] == 80
-    for a, b in zip(plain.posed[2], tilted.posed[2], strict=True):
+    for a, b in zip(plain.split_problem[2], tilted.split_problem[2], strict=True):
         np.testing.assert_array_equal(a, b)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 
 from ansatz.data import row_keys
-from ansatz.fitting.split import copied, describe_duplicates, warn_of_duplicates
+from ansatz.fitting.split import are_duplicates, describe_duplicates, warn_of_duplicates
 
 
 def test_copies_share_a_key_wherever_they_stand():
@@ -19,7 +19,7 @@ def test_copies_are_counted_once_each():
 
 
 def test_judged_copies_are_told_with_the_metrics_without_them():
-    mask = copied(np.array([1, 2], dtype=np.uint64), np.array([2, 3, 4], dtype=np.uint64))
+    mask = are_duplicates(np.array([1, 2], dtype=np.uint64), np.array([2, 3, 4], dtype=np.uint64))
     assert mask.tolist() == [True, False, False]
     (told,) = warn_of_duplicates(mask, {"nll": 2.0})
     assert "1 of 3 evaluated rows (33 %)" in told and "nll 2" in told

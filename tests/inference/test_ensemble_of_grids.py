@@ -43,7 +43,7 @@ def test_probabilities_lie_among_those_of_the_members(ensemble):
 
 def test_every_example_is_judged_by_members_that_left_it_out(ensemble):
     evaluated = ensemble.model_.out_of_fold
-    rows = np.concatenate([piece.rows.numpy() for piece in evaluated.pieces])
+    rows = np.concatenate([fold.rows.numpy() for fold in evaluated.folds])
     assert sorted(rows) == list(range(60))
 
 

@@ -13,7 +13,7 @@ from ansatz import Classifier, Regressor
 from ansatz.data import Column
 from ansatz.figures.number import number, percent, with_error
 from ansatz.figures.printable import printable
-from ansatz.fitting.faces import face_of
+from ansatz.fitting.model import estimator_of
 from ansatz.fitting.replay import replay
 from ansatz.outcomes.report.classes import spiegelhalter
 from ansatz.report import gather, replayed
@@ -43,13 +43,11 @@ def test_scores_are_those_of_the_fit(kind, fitted):
 
 
 def test_the_estimates_behind_the_errors_have_the_values_of_the_metrics(fitted):
-    from ansatz.report.baselines import estimate_metrics
-
     for kind in ("regression", "two classes", "many classes", "several targets", "directions"):
         evidence = replayed(replay(fitted(kind)))
         for forecast in baselines(evidence).forecasts:
             evaluated = forecast.evaluate(evidence.weight)
-            for name, estimate in estimate_metrics(evidence, forecast).items():
+            for name, estimate in evidence.outcome_report.estimates(evidence, forecast).items():
                 assert estimate.value == pytest.approx(evaluated[name], rel=1e-6, abs=1e-9), name
 
 
@@ -130,7 +128,7 @@ def test_refits_keep_groups_together(fitted):
     evidence = replayed(replay(fitted("groups")), settings={"refits": 2})
     models, words = refit_models(evidence)
     assert len(models) == 2 and "groups" in words
-    a, b = (face_of(model).predict(evidence.X) for model in models)
+    a, b = (estimator_of(model).predict(evidence.X) for model in models)
     assert not np.allclose(a, b)
 
 

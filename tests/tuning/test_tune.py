@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import ansatz
-from ansatz.cli.document import text_of
+from ansatz.cli.output import text_of
 from ansatz.errors import NumericalError, UsageError
 from ansatz.fitting import Request
-from ansatz.fitting.first_steps import reading, with_structure
+from ansatz.fitting.problem import reading, with_structure
 from ansatz.fitting.replay import replay
 from ansatz.tuning import inner_folds, search_problem, tune
 from ansatz.tuning.inner_folds import InnerFolds

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import number, print_table, remark, say
+from ansatz.cli.output import number, print_document, print_line, print_note, print_table
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def bench(
         threads=threads,
         folder=out if record else None,
         fresh=fresh,
-        tell=remark,
+        notify=print_note,
     )
     findings: list[Finding] = []
     for name, found in run(choose(suites or []), options):
@@ -111,36 +110,30 @@ def parse_splits(text: str | None) -> tuple[int, ...] | None:
 
 
 def _record(out: Path, name: str, found: "list[Finding]", options: Any) -> None:
-    from ansatz.bench.record import among_earlier, circumstances
-    from ansatz.storage import write_json
+    from ansatz.bench.record import among_earlier, circumstances, write_record
 
-    out.mkdir(parents=True, exist_ok=True)
-    path, now = out / f"bench-{name}.json", circumstances()
     results = [finding.to_dict() for finding in found]
     if options.only is not None:
-        results = among_earlier(path, results, now)
-    document = {
-        "command": f"ansatz bench {name} --record",
-        "seed": options.seed,
-        **now,
-        "results": results,
-    }
-    write_json(path, document, overwrite=True)
-    remark(f"{path}")
+        results = among_earlier(out / f"bench-{name}.json", results, circumstances())
+    command = f"ansatz bench {name} --record"
+    path = write_record(
+        f"bench-{name}", command=command, seed=options.seed, results=results, folder=out
+    )
+    print_note(f"{path}")
 
 
 def _print(findings: "list[Finding]") -> None:
     rows = [row for finding in findings for row in _rows(finding)]
     header = ["case", "ours", "peer", "theirs", "ratio", "quartiles", "limit", "verdict"]
     print_table(header, rows, numbers=[1, 3, 4])
-    say()
+    print_line()
     for unit in dict.fromkeys(finding.unit for finding in findings):
         cases = ", ".join(f.name for f in findings if f.unit == unit)
-        say(f"{cases}: {unit}")
-    say("ratio: their number over ours under a limit >=, ours over theirs under <=")
+        print_line(f"{cases}: {unit}")
+    print_line("ratio: their number over ours under a limit >=, ours over theirs under <=")
     missing = sorted({peer for finding in findings for peer in finding.missing})
     if missing:
-        say(f"missing: {', '.join(missing)}. To measure these too: make bench")
+        print_line(f"missing: {', '.join(missing)}. To measure these too: make bench")
 
 
 def _rows(finding: "Finding") -> list[list[str]]:

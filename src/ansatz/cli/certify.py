@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.completion import complete
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import number, print_table, say
+from ansatz.cli.names import complete
+from ansatz.cli.output import number, print_document, print_line, print_table
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def certify(
     """Measure how far the answers of a model change when its examples are moved.
 
     For each group of motions: the largest change of any raw output over random elements, alone
-    and relative to the spread of the outputs among the examples (1: as much as another example
+    and relative to the scale of the outputs among the examples (1: as much as another example
     would change it). Masks should move with their images; other answers should not move at all.
 
     Example:
@@ -62,7 +61,7 @@ def certify(
         print_document([_record(each) for each in found])
         return
     kind = "move with their examples" if found[0].kind == "equivariant" else "do not change"
-    say(f"{len(rows)} examples; answers that {kind} would have violation 0")
+    print_line(f"{len(rows)} examples; answers that {kind} would have violation 0")
     cells = [
         [each.group, number(each.largest), number(each.relative), str(each.samples), _word(each)]
         for each in found

@@ -1,17 +1,90 @@
 """Claims on a terminal: the finding of one, a summary of many, common slips, coverage."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ansatz.cli.claim_page import wrapped
-from ansatz.cli.document import print_document
-from ansatz.cli.formula import plain_formula
-from ansatz.cli.terminal import number, print_table, say
+from ansatz.cli.formula import plain_formula, plain_text
+from ansatz.cli.output import number, print_document, print_line, print_table, printable
 
 if TYPE_CHECKING:
-    from ansatz.claims import Check, Outcome
+    from ansatz.claims import Check, Claim, Outcome
     from ansatz.claims.catalog import Section
     from ansatz.claims.errata import Correction
+
+
+_WIDTH = 88
+
+
+def claim_page(claim: "Claim") -> str:
+    """What ``ansatz show`` prints of a claim."""
+    from ansatz.claims.catalog import catalog
+
+    rows = {row.id: row for row in catalog()}
+    sources = [f"{each:5} {rows[each].item}" for each in claim.sources if each in rows]
+    parts = [
+        f"{claim.id} (claim)",
+        wrapped(claim.title),
+        wrapped(claim.statement),
+        textwrap.indent(plain_formula(claim.formula), "    "),
+        _titled("Measured", wrapped(plain_text(claim.measure.__doc__ or ""))),
+        *(_titled(f"Common slip {each.id}", _slip(each)) for each in claim.errata),
+        _titled("Parameters", "\n".join(_parameters(claim))),
+        _titled("Catalog", "\n".join(sources)),
+        _titled("Reference", wrapped(claim.reference)),
+        _titled("Run", _commands(claim)),
+    ]
+    text = "\n\n".join(part for part in parts if part.strip())
+    return "\n".join(printable(line) for line in text.splitlines())
+
+
+def claim_document(claim: "Claim") -> dict[str, Any]:
+    """What ``ansatz show --json`` prints of a claim."""
+    return {
+        "name": claim.id,
+        "kind": "claim",
+        "summary": claim.title,
+        "statement": claim.statement,
+        "formulas": [claim.formula],
+        "sources": list(claim.sources),
+        "errata": [each._asdict() for each in claim.errata],
+        "parameters": {"quick": claim.parameters("quick"), "full": claim.parameters("full")},
+        "figure": claim.draw is not None,
+        "reference": claim.reference,
+        "example": f"ansatz verify {claim.id}",
+    }
+
+
+def _slip(erratum: Any) -> str:
+    return f"printed: {erratum.printed}\ncorrect: {erratum.correct}"
+
+
+def _parameters(claim: "Claim") -> list[str]:
+    quick, full = claim.parameters("quick"), claim.parameters("full")
+    width = max(map(len, quick), default=0)
+    return [
+        f"{name:{width}}  {value!r}" + (f"  (full: {full[name]!r})" if full[name] != value else "")
+        for name, value in quick.items()
+    ]
+
+
+def _commands(claim: "Claim") -> str:
+    lines = [f"ansatz verify {claim.id}"]
+    if claim.draw is not None:
+        lines[0] += f" --figure {claim.id}.png"
+    return "\n".join([*lines, f'ansatz.claims.run("{claim.id}")'])
+
+
+def wrapped(text: str) -> str:
+    """A paragraph in lines that a page can hold."""
+    return textwrap.fill(
+        " ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _titled(title: str, text: str) -> str:
+    return f"{title}\n{textwrap.indent(text, '  ')}" if text.strip() else ""
+
 
 _ROWS = 40  # of a table, at most
 _SIGNS = {"<=": "≤", ">=": "≥", "=": "="}
@@ -22,33 +95,33 @@ def print_finding(outcome: "Outcome", scale: str, seed: int, parameters: dict[st
     from ansatz.claims import get
 
     if outcome.finding is None:
-        say(f"{outcome.id}: {outcome.verdict}")
+        print_line(f"{outcome.id}: {outcome.verdict}")
         return
     claim = get(outcome.id)
-    say(f"{claim.id}: {claim.title}")
-    say()
+    print_line(f"{claim.id}: {claim.title}")
+    print_line()
     for line in wrapped(claim.statement).splitlines():
-        say(line)
-    say()
+        print_line(line)
+    print_line()
     for line in plain_formula(claim.formula).splitlines():
-        say(f"    {line}")
+        print_line(f"    {line}")
     for check in outcome.finding.checks:
-        say()
+        print_line()
         _print_check(check)
     _print_numbers(outcome.finding.table)
-    say()
+    print_line()
     values = claim.parameters("full" if scale == "full" else "quick") | parameters
     settings = ", ".join(f"{name}={value}" for name, value in values.items())
     with_ = f"; {settings}" if settings else ""
-    say(f"{outcome.verdict}, {outcome.seconds:.2f} s ({scale}, seed {seed}{with_})")
+    print_line(f"{outcome.verdict}, {outcome.seconds:.2f} s ({scale}, seed {seed}{with_})")
 
 
 def _print_check(check: "Check") -> None:
-    say(check.what)
+    print_line(check.what)
     verdict = "holds" if check.holds else "DOES NOT HOLD"
-    say(f"  measured   {_exact(check.measured)}")
-    say(f"  predicted  {_SIGNS[check.relation]} {_exact(check.predicted)}: {verdict}")
-    say(f"  tolerance  {number(float(check.tolerance))} ({check.because})")
+    print_line(f"  measured   {_exact(check.measured)}")
+    print_line(f"  predicted  {_SIGNS[check.relation]} {_exact(check.predicted)}: {verdict}")
+    print_line(f"  tolerance  {number(float(check.tolerance))} ({check.because})")
     if check.wrong is not None:
         wrong = check.wrong
         row = f"{wrong.erratum}, " if wrong.erratum else ""
@@ -56,17 +129,17 @@ def _print_check(check: "Check") -> None:
         if wrong.measured is not None:
             gives = f"{gives} and " * bool(gives) + f"gives {_exact(wrong.measured)}"
         refuted = "refuted" if check.rejects_wrong else "PASSES, and must not"
-        say(f"  wrong      {row}{wrong.name}: {gives}: {refuted}")
+        print_line(f"  wrong      {row}{wrong.name}: {gives}: {refuted}")
 
 
 def _print_numbers(table: Any) -> None:
     if table is None or not table.rows:
         return
-    say()
+    print_line()
     rows = [[_cell(value) for value in row] for row in table.rows[:_ROWS]]
     print_table(table.head, rows, numbers=range(len(table.head)), limit=None)
     if len(table.rows) > _ROWS:
-        say(f"... {len(table.rows) - _ROWS} more rows")
+        print_line(f"... {len(table.rows) - _ROWS} more rows")
 
 
 def print_summary(outcomes: "Sequence[Outcome]", seconds: float, *, slowest: bool = False) -> None:
@@ -74,17 +147,17 @@ def print_summary(outcomes: "Sequence[Outcome]", seconds: float, *, slowest: boo
     shown = sorted(outcomes, key=lambda each: -each.seconds) if slowest else outcomes
     head = ["claim", "measured", "", "predicted", "tolerance", "verdict", "seconds"]
     print_table(head, [_line(outcome) for outcome in shown], numbers=[1, 3, 4, 6], limit=None)
-    say()
+    print_line()
     for outcome in outcomes:
         for check in outcome.finding.checks if outcome.finding is not None else ():
             if not (check.holds and check.rejects_wrong):
-                say(outcome.id)
+                print_line(outcome.id)
                 _print_check(check)
-                say()
+                print_line()
         if outcome.finding is not None and not any(c.wrong for c in outcome.finding.checks):
-            say(f"{outcome.id}: no wrong prediction is named")
+            print_line(f"{outcome.id}: no wrong prediction is named")
     held = sum(outcome.holds for outcome in outcomes)
-    say(f"{held} of {len(outcomes)} claims hold, {seconds:.1f} s.")
+    print_line(f"{held} of {len(outcomes)} claims hold, {seconds:.1f} s.")
 
 
 def _line(outcome: "Outcome") -> list[str]:
@@ -105,35 +178,35 @@ def print_errata(corrections: "Sequence[Correction]", as_json: bool) -> None:
     for each in corrections:
         if each.erratum is not None:
             _print_correction(each)
-            say()
+            print_line()
     refuted = {each.row.id for each in corrections if each.refuted}
     rows = {each.row.id for each in corrections}
-    say(f"{len(refuted)} of {len(rows)} common slips are refuted.")
+    print_line(f"{len(refuted)} of {len(rows)} common slips are refuted.")
     if missing:
-        say("Without a claim yet:")
+        print_line("Without a claim yet:")
     for row in missing:
-        say(f"  {row.id:4} {row.item}")
+        print_line(f"  {row.id:4} {row.item}")
 
 
 def _print_correction(each: "Correction") -> None:
     assert each.erratum is not None
-    say(f"{each.row.id}  {each.row.item} (claim {each.claim})")
+    print_line(f"{each.row.id}  {each.row.item} (claim {each.claim})")
     width = max(len(each.erratum.printed), len(each.erratum.correct))
     check = each.check
     if check is None:
-        say(f"  printed    {each.erratum.printed}")
-        say(f"  correct    {each.erratum.correct}")
-        say("  verdict    BROKEN")
+        print_line(f"  printed    {each.erratum.printed}")
+        print_line(f"  correct    {each.erratum.correct}")
+        print_line("  verdict    BROKEN")
         return
-    say(f"  printed    {each.erratum.printed:{width}}  gives {_exact(each.printed_gives)}")
-    say(f"  correct    {each.erratum.correct:{width}}  gives {_exact(each.correct_gives)}")
+    print_line(f"  printed    {each.erratum.printed:{width}}  gives {_exact(each.printed_gives)}")
+    print_line(f"  correct    {each.erratum.correct:{width}}  gives {_exact(each.correct_gives)}")
     within = f"within {number(float(check.tolerance))} ({check.because})"
     if each.is_measured_otherwise:
         aim = f"predicted  {_SIGNS[check.relation]} {_exact(check.predicted)}"
     else:
         aim = f"measured   {_exact(check.measured)}"
-    say(f"  {aim}: {check.what}, {within}")
-    say(f"  verdict    {'refuted' if each.refuted else 'NOT REFUTED'}")
+    print_line(f"  {aim}: {check.what}, {within}")
+    print_line(f"  verdict    {'refuted' if each.refuted else 'NOT REFUTED'}")
 
 
 def print_coverage(sections: "Sequence[Section]", as_json: bool) -> None:
@@ -151,10 +224,10 @@ def print_coverage(sections: "Sequence[Section]", as_json: bool) -> None:
     print_table(["section", "", "state", "claimed", "missing"], rows, numbers=[2, 3, 4])
     for section in sections:
         if section.missing:
-            say()
-            say(f"{section.id}: {section.title}: without a claim")
+            print_line()
+            print_line(f"{section.id}: {section.title}: without a claim")
             for row in section.missing:
-                say(f"  {row.id:4} {row.kind:10}  {row.item}")
+                print_line(f"  {row.id:4} {row.kind:10}  {row.item}")
 
 
 def _exact(value: float | None) -> str:

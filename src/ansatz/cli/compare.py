@@ -5,9 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.counter import Counter
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import number, print_table, say
+from ansatz.cli.output import Counter, number, print_document, print_line, print_table
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,8 +28,7 @@ def compare(
         ),
     ] = None,
     refit: Annotated[
-        bool,
-        typer.Option("--refit", help="Compare the methods: fit both again to many folds."),
+        bool, typer.Option("--refit", help="Compare the methods: fit both again to many folds.")
     ] = False,
     folds: Annotated[int, typer.Option(help="Folds of each repetition.", min=2)] = 5,
     repeats: Annotated[int, typer.Option(help="Repetitions of the folds.", min=1)] = 2,
@@ -57,7 +54,7 @@ def compare(
     if len({folder.absolute() for folder in models}) < len(models):
         raise UsageError("compare takes different models, got one of them twice.")
     for folder in models:
-        open_model(folder)  # what is wrong with one is said before the other is read
+        open_model(folder)  # raises what is wrong with one before the other is read
     from ansatz.report.compare import compare as compare_models
 
     counter = Counter("refit", quiet=quiet)
@@ -81,18 +78,18 @@ def print_comparison(found: "Comparison") -> None:
     """Prints a comparison: scores, refits, metrics, settings, and the verdict last."""
     if found.methods is not None:
         print_methods(found.methods)
-        say()
+        print_line()
     if found.scores:
         print_scores(found)
-        say()
+        print_line()
         _print_metrics(found)
     if found.differs:
         rows = [[setting.name, _cell(setting.a), _cell(setting.b)] for setting in found.differs]
         print_table(["what differs", found.a, found.b], rows, limit=48)
-        say()
-    say(found.verdict)
+        print_line()
+    print_line(found.verdict)
     for caution in found.cautions:
-        say(f"  {caution}")
+        print_line(f"  {caution}")
 
 
 def print_scores(found: "Comparison") -> None:
@@ -117,7 +114,7 @@ def print_scores(found: "Comparison") -> None:
     header = ["score", found.a, found.b, "difference", "+-", f"from the {worst}", "better is"]
     print_table(header, rows, numbers=range(1, 6))
     how = "" if first.method == "rows" else f"; standard error: {first.method}"
-    say(f"on {first.rows} test rows{how}")
+    print_line(f"on {first.rows} test rows{how}")
 
 
 def print_methods(methods: "Methods") -> None:
@@ -130,14 +127,14 @@ def print_methods(methods: "Methods") -> None:
     header = ["method", name, f"better than {first.name} by", "+-"]
     print_table(header, rows, numbers=range(1, 4))
     times = "" if methods.repeats == 1 else f"{methods.repeats} x "
-    say(
+    print_line(
         f"refitted to {times}{methods.folds} folds of {methods.rows} rows; corrected standard "
         "errors (Nadeau and Bengio)"
     )
 
 
 def _print_metrics(found: "Comparison") -> None:
-    from ansatz.cli.evidence import print_metrics
+    from ansatz.cli.output import print_metrics
 
     gone = {"nll" if score.name == "log score" else score.name for score in found.scores}
     rest: dict[str, Any] = {
@@ -146,7 +143,7 @@ def _print_metrics(found: "Comparison") -> None:
     }
     if any(value is not None for metrics in rest.values() for value in metrics.values()):
         print_metrics(rest)
-        say()
+        print_line()
 
 
 def _share(difference: "Difference") -> str:

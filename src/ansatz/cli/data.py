@@ -4,11 +4,10 @@ from typing import Annotated
 
 import typer
 
-from ansatz.cli.completion import complete
-from ansatz.cli.document import print_document
 from ansatz.cli.list import list_names
+from ansatz.cli.names import complete
+from ansatz.cli.output import print_document, print_line
 from ansatz.cli.show import show as show_name
-from ansatz.cli.terminal import say
 
 app = typer.Typer(help="Data sets by name: get, list, show.", no_args_is_help=False)
 
@@ -22,7 +21,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 def get(name: Name, as_json: Json = False) -> None:
     """Find a data set, or download and verify it; print where it is.
 
-    It is looked for in $ANSATZ_DATA, then in the user's cache, and only then downloaded.
+    Searches $ANSATZ_DATA, then in the user's cache, and only then downloaded.
 
     Example:
         ansatz data get abalone
@@ -33,7 +32,7 @@ def get(name: Name, as_json: Json = False) -> None:
     if as_json:
         print_document({"name": name, "path": path})
     else:
-        say(str(path))
+        print_line(str(path))
 
 
 @app.command("list")

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ansatz.cli.destination import require_free
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import print_table, remark, say
+from ansatz.cli.output import print_document, print_line, print_note, print_table, require_free
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -86,14 +84,7 @@ def hopfield(
 
 
 def remember(*, patterns: int, noise: float, rule: Any, seed: int) -> Shown:
-    """Stores digits, flips pixels, recalls.
-
-    Args:
-        patterns: digits, one of each class in turn.
-        noise: share of the pixels that are flipped.
-        rule: of learning.
-        seed: chooses the digits and the pixels.
-    """
+    """Stores digits, flips pixels, recalls."""
     import torch
 
     from ansatz.connectionism import Hopfield
@@ -145,13 +136,15 @@ def _print(shown: Shown, rule: str) -> None:
         verdicts = ("exact" if count == 0 else f"{count} wrong" for count in wrong[here])
         print((" " * 10 + "  ".join(f"{verdict:8}" for verdict in verdicts)).rstrip() + "\n")
     flipped = int((shown.stored[0] != shown.noisy[0]).sum())
-    say(
+    print_line(
         f"{wrong.count(0)} of {len(wrong)} digits recalled exactly, each from {flipped} flipped "
         f"of {_SIDE**2} pixels."
     )
     before, after = (float(energy.mean()) for energy in shown.energies)
     sweeps = int(shown.steps.max())
-    say(f"rule: {rule}; sweeps: {sweeps}; mean energy: {before:.1f} noisy, {after:.1f} recalled")
+    print_line(
+        f"rule: {rule}; sweeps: {sweeps}; mean energy: {before:.1f} noisy, {after:.1f} recalled"
+    )
 
 
 def _can_print(text: str) -> bool:
@@ -184,7 +177,7 @@ def _save(path: Path, shown: Shown, *, overwrite: bool) -> None:
         paper.savefig(written, format=path.suffix[1:].lower(), **options)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, written.getvalue(), overwrite=overwrite)
-    remark(f"figure: {path}")
+    print_note(f"figure: {path}")
 
 
 def _draw(paper: "Figure", shown: Shown) -> None:

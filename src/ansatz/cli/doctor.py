@@ -15,8 +15,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ansatz import __version__
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import print_table, say
+from ansatz.cli.output import print_document, print_line, print_table
 
 _CORE = ("torch", "numpy", "scipy", "pandas", "scikit-learn", "safetensors", "pydantic")
 _EXTRAS = {  # distribution -> (module, extra, what for)
@@ -58,8 +57,8 @@ def doctor(
         print_document(document)
     else:
         print_table(["check", "state", "found"], checks, limit=160)
-        say()
-        say(f"failed: {', '.join(failed)}" if failed else "All is well.")
+        print_line()
+        print_line(f"failed: {', '.join(failed)}" if failed else "All is well.")
     if failed:
         raise typer.Exit(1)
 
@@ -135,7 +134,7 @@ def _data_folder() -> str:
     if not folder:
         return "ANSATZ_DATA is not set; data sets are downloaded to the user's cache"
     if not Path(folder).is_dir():
-        raise FileNotFoundError(f"ANSATZ_DATA={folder} is no folder; correct it or unset it")
+        raise FileNotFoundError(f"ANSATZ_DATA={folder} is not a folder; correct it or unset it")
     return f"ANSATZ_DATA={folder}"
 
 

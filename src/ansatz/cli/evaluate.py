@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ansatz.cli.document import print_document
 from ansatz.cli.options import AGAIN, takes
-from ansatz.cli.terminal import remark
+from ansatz.cli.output import print_document, print_note
 from ansatz.errors import UsageError
 from ansatz.fitting.options.tables import ReadingOutcomes
 
@@ -27,8 +26,8 @@ def evaluate(
         ansatz evaluate flowers-model more-flowers/
         ansatz evaluate cells-model second-volume.tif --masks second-labels.tif
     """
-    from ansatz.cli.evidence import print_metrics
     from ansatz.cli.model import open_data, open_model
+    from ansatz.cli.output import print_metrics
 
     estimator = open_model(model)
     if estimator.model_.column_roles is None:
@@ -37,7 +36,7 @@ def evaluate(
         )
     metrics, warnings = open_data(estimator, data, given, outcomes=True).evaluate(estimator)
     for warning in warnings:
-        remark(f"warning: {warning}")
+        print_note(f"warning: {warning}")
     if as_json:
         print_document(metrics)
     else:

@@ -5,9 +5,7 @@ from typing import Annotated
 
 import typer
 
-from ansatz.cli.destination import require_free
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import printable, remark, say
+from ansatz.cli.output import print_document, print_line, print_note, printable, require_free
 
 
 def export(
@@ -44,12 +42,14 @@ def export(
 
     written = write(estimator, path, double=double, overwrite=overwrite)
     for note in written.notes:
-        remark(f"note: {note}")
+        print_note(f"note: {note}")
     if as_json:
         print_document({**written._asdict(), "path": str(written.path)})
         return
     inputs = ", ".join(map(printable, written.inputs[:8]))
     more = f", and {len(written.inputs) - 8} more" if len(written.inputs) > 8 else ""
-    say(f"{written.path}: {len(written.inputs)} inputs ({inputs}{more})")
-    say(f"gives {', '.join(written.outputs)}")
-    say(f"differs from the model by {written.difference:.1e} relative at most, in onnxruntime")
+    print_line(f"{written.path}: {len(written.inputs)} inputs ({inputs}{more})")
+    print_line(f"gives {', '.join(written.outputs)}")
+    print_line(
+        f"differs from the model by {written.difference:.1e} relative at most, in onnxruntime"
+    )

@@ -1,17 +1,24 @@
 """ansatz fit: from a table or images to a saved model and its evidence."""
 
+import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.completion import complete
-from ansatz.cli.destination import require_free, stem
-from ansatz.cli.document import print_document
-from ansatz.cli.evidence import print_columns
-from ansatz.cli.options import takes
-from ansatz.cli.processes import fit_in_processes, follow_launcher, is_first, one_voice
-from ansatz.cli.terminal import remark, say
+from ansatz.cli.names import complete
+from ansatz.cli.options import make_config, merged, read_config, takes
+from ansatz.cli.output import (
+    print_columns,
+    print_document,
+    print_fit,
+    print_line,
+    print_note,
+    require_free,
+    stem,
+)
+from ansatz.cli.processes import LAUNCHED, fit_in_processes, one_of_several
 from ansatz.fitting.options import FitCommand
 from ansatz.fitting.options.option import RUN
 
@@ -34,14 +41,13 @@ def fit(
         ),
     ] = None,
     config: Annotated[
-        Path | None,
-        _option("Read options from a TOML or JSON file; the command line wins."),
+        Path | None, _option("Read options from a TOML or JSON file; the command line wins.")
     ] = None,
     print_config: Annotated[
         bool, _option("Print all options as JSON for --config, and stop.", "--print-config")
     ] = False,
     dry_run: Annotated[
-        bool, _option("Read the data, say what would be done, and stop.", "--dry-run")
+        bool, _option("Read the data, print what would be done, and stop.", "--dry-run")
     ] = False,
     as_json: Annotated[bool, _option("Print one JSON document.", "--json")] = False,
 ) -> None:
@@ -62,8 +68,6 @@ def fit(
         ansatz fit scene/ --masks labels/ --tiles 5
         ansatz fit beats.csv --x grid --target rhythm
     """
-    from ansatz.cli.config import make_config, merged, read_config
-
     content = merged({} if config is None else read_config(config), {"data": data, **given})
     chosen = make_config(content, "ansatz fit" if config is None else f"--config {config}")
     if print_config:
@@ -75,8 +79,6 @@ def fit(
     free = request.options["overwrite"] or request.options["resume"]
     require_free(folder, overwrite=free, advice=advice)
     if dry_run:
-        from ansatz.cli.fit import print_plan
-
         print_plan(request, folder, as_json)
     elif chosen.processes > 1:
         fit_in_processes(chosen, folder, as_json)
@@ -85,13 +87,12 @@ def fit(
 
 
 def _run(request: "Request", as_json: bool) -> None:
-    from ansatz.cli.evidence import print_fit  # after the checks that need no torch
-    from ansatz.fitting.fit import fit_request
+    from ansatz.fitting.fit import fit_request  # after the checks that need no torch
 
-    follow_launcher()
-    with one_voice():
+    is_one_of_several = not os.environ.keys().isdisjoint(LAUNCHED)
+    with one_of_several() if is_one_of_several else nullcontext():
         result = fit_request(request)
-    if not is_first():  # of several processes, one tells the result
+    if os.environ.get("RANK", "0") != "0":  # of several processes, the first prints the result
         return
     if as_json:
         print_document(result.to_dict())
@@ -101,7 +102,8 @@ def _run(request: "Request", as_json: bool) -> None:
 
 def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     r"""Prints what ``ansatz fit`` would do with these options."""
-    from ansatz.fitting.first_steps import read_job, reading, task_of, with_structure
+    from ansatz.fitting.problem import read_job, reading, with_structure
+    from ansatz.fitting.task import task_of
 
     asked = with_structure(request)
     with reading(asked) as problem:
@@ -117,13 +119,13 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     }
     why = [] if problem.on_disk is None else [problem.on_disk.why]
     for note in (*why, *problem.notes):
-        remark(f"note: {note}")
+        print_note(f"note: {note}")
     if as_json:
         print_document(plan)
         return
     if problem.columns:
         print_columns(problem.columns)
-        say()
+        print_line()
     likelihood = f"likelihood {problem.likelihood}"
     if len(problem.candidates) > 1:
         likelihood = f"likelihood chosen among {', '.join(problem.candidates)}"
@@ -132,4 +134,4 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     if spec is not None:
         shape = " x ".join(map(str, (spec.features, *spec.size)))
         what = f"{problem.size} examples of {shape} numbers"
-    say(f"{what}, {likelihood}, network {plan['network']}; would write {folder}")
+    print_line(f"{what}, {likelihood}, network {plan['network']}; would write {folder}")

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ansatz.cli.document import print_document
-from ansatz.cli.evidence import print_metrics
-from ansatz.cli.terminal import number, print_table, say
+from ansatz.cli.output import number, print_document, print_line, print_metrics, print_table
 from ansatz.errors import ModelError
 
 _EVIDENCE = ("metrics", "linear", "constant")
@@ -79,13 +77,13 @@ def _print(description: Mapping[str, Any]) -> None:
     }
     print_table(["", ""], [(key, _words(value)) for key, value in facts.items()], limit=200)
     for key, value in tables.items():
-        say()
-        say(key)
+        print_line()
+        print_line(key)
         header = list(value[0])
         print_table(header, [[row.get(name, "") for name in header] for row in value], limit=80)
     if description.get("metrics"):
-        say()
-        say("on the test rows")
+        print_line()
+        print_line("on the test rows")
         linear, constant = description.get("linear"), description.get("constant")
         print_metrics({"model": description["metrics"], "linear": linear, "constant": constant})
 

@@ -4,11 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ansatz.cli.completion import complete_kind
-from ansatz.cli.document import print_document
 from ansatz.cli.formula import plain_text
-from ansatz.cli.kinds import KINDS, kind_called, registry_of
-from ansatz.cli.terminal import print_table, say
+from ansatz.cli.names import KINDS, complete_kind, kind_called, registry_of
+from ansatz.cli.output import print_document, print_line, print_table
 
 
 def list_names(
@@ -41,8 +39,8 @@ def list_names(
         [(entry.name, plain_text(entry.summary)) for entry in entries],
         limit=120,
     )
-    say()
-    say("More about one of them: ansatz show NAME")
+    print_line()
+    print_line("More about one of them: ansatz show NAME")
 
 
 def _print_kinds(as_json: bool) -> None:
@@ -53,5 +51,5 @@ def _print_kinds(as_json: bool) -> None:
         print_document(rows)
         return
     print_table(["kind", "names"], [tuple(row.values()) for row in rows], numbers=[1])
-    say()
-    say("The names of a kind: ansatz list KIND")
+    print_line()
+    print_line("The names of a kind: ansatz list KIND")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansatz.cli.terminal import remark
+from ansatz.cli.output import print_note
 from ansatz.errors import ModelError
 
 if TYPE_CHECKING:
@@ -28,21 +28,18 @@ def open_model(folder: Path) -> Any:
 def open_data(
     estimator: Any, data: str, given: Mapping[str, Any], *, outcomes: bool = False
 ) -> "ReadAgain":
-    """Reads data for a model as those of its fit were; options of other data are refused.
-
-    Args:
-        estimator: the model.
-        data: a file, a folder, or a data set's name.
-        given: options of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`.
-        outcomes: whether they are evaluated.
-    """
-    from ansatz.fitting.options.tables import ReadingOutcomes, refuse_foreign
-    from ansatz.fitting.request import validated
+    """Reads data for a model as those of its fit were; options of other data are refused."""
+    from ansatz.fitting.options.tables import ReadingOutcomes
+    from ansatz.fitting.request import refuse_foreign, validated
 
     model = estimator.model_
     refuse_foreign(given, model.structure.name, fitted=True)
     options = validated(given, ReadingOutcomes, "ansatz")
     found: ReadAgain = model.structure.read_again(
-        model, data, outcomes=outcomes, options=options, tell=lambda note: remark(f"note: {note}")
+        model,
+        data,
+        outcomes=outcomes,
+        options=options,
+        notify=lambda note: print_note(f"note: {note}"),
     )
     return found

@@ -1,16 +1,21 @@
-"""Parameters of commands, made from the tables of options."""
+"""Parameters of commands, made from the tables of options, and files of options."""
 
 import inspect
+import json
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 import typer
 
-from ansatz.cli.completion import complete
-from ansatz.fitting.options import Option, declared
+from ansatz.cli.names import complete
+from ansatz.errors import UsageError
+from ansatz.fitting import FitOptions, Request
+from ansatz.fitting.options import FitCommand, Option, declared
 from ansatz.fitting.options.option import PANELS
+from ansatz.fitting.request import defaults, validated
 
 AGAIN = {  # what options of reading mean to a model that is there
     "pages": "What the pages of an image file (a TIFF stack) are. Default: as in the fit.",
@@ -24,10 +29,6 @@ def takes(table: type, helps: Mapping[str, str] | None = None) -> Callable[[F], 
     """Lets a command take the options of a table: its last argument, ``given``, gets their values.
 
     What is not given on the command line is not in ``given``.
-
-    Args:
-        table: a ``TypedDict`` of options.
-        helps: in place of the table's, for options that mean something else to this command.
     """
     options = {
         name: (kind, option._replace(help=(helps or {}).get(name, option.help)))
@@ -65,7 +66,7 @@ def takes(table: type, helps: Mapping[str, str] | None = None) -> Callable[[F], 
 
 
 def _parameter(name: str, kind: Any, option: Option) -> inspect.Parameter:
-    said = typer.Option(
+    shown = typer.Option(
         *(option.flags or (option.flag(name),)),
         help=option.help,
         rich_help_panel=option.panel,
@@ -78,7 +79,7 @@ def _parameter(name: str, kind: Any, option: Option) -> inspect.Parameter:
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,  # not given: then --config may give it
-        annotation=Annotated[reads | None, said],
+        annotation=Annotated[reads | None, shown],
     )
 
 
@@ -89,7 +90,94 @@ def _plain(kind: Any) -> Any:
 
 def _place(parameter: inspect.Parameter) -> tuple[bool, int]:
     """Arguments first, then options by their panels; within a panel the order stays."""
-    (said,) = (each for each in get_args(parameter.annotation)[1:])
-    panel = getattr(said, "rich_help_panel", None)
-    is_option = isinstance(said, typer.models.OptionInfo)
+    (shown,) = (each for each in get_args(parameter.annotation)[1:])
+    panel = getattr(shown, "rich_help_panel", None)
+    is_option = isinstance(shown, typer.models.OptionInfo)
     return is_option, PANELS.index(panel) + 1 if panel in PANELS else 0
+
+
+_OWN_TARGET = ("", ".npz", ".npy", ".nii", ".gz")  # endings of what may be images
+_LARGEST = 1 << 20  # bytes; a configuration is written by hand
+
+
+class FitConfig(NamedTuple):
+    """Everything that ``ansatz fit`` was asked for."""
+
+    request: Request
+    processes: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """All options by name, those that were not given with their defaults."""
+        table = declared(FitCommand)
+        everything = {**defaults(FitCommand), **self.request.given, "processes": self.processes}
+        shown = {n: v for n, v in everything.items() if table[n].option.panel is not None}
+        return {"data": self.request.data, **shown}
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The mapping in a TOML or JSON file; it can hold data only, and names no Python object."""
+    import tomllib
+
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"--config {path}: larger than 1 MB; this is not a configuration.")
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"--config {path}: expected UTF-8 text.") from None
+    except OSError as error:
+        raise UsageError(f"--config {path}: {error.strerror}.") from None
+    try:
+        is_json = path.suffix.lower() == ".json"
+        content = json.loads(text, object_pairs_hook=_once) if is_json else tomllib.loads(text)
+    except RecursionError:
+        raise UsageError(f"--config {path}: nested too deeply.") from None
+    except ValueError as error:  # both parsers' errors are ValueErrors that name the line
+        raise UsageError(f"--config {path}: {error}") from None
+    if not isinstance(content, dict):
+        raise UsageError(f"--config {path}: expected a table of keys and values.")
+    return content
+
+
+def merged(content: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Puts what the command line gives in place of a file's content; mappings are joined."""
+    found = dict(content)
+    for name, value in given.items():
+        joined = isinstance(value, dict) and isinstance(found.get(name), dict)
+        if value is not None:
+            found[name] = {**found[name], **value} if joined else value
+    return found
+
+
+def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
+    """Checks the keys and values of a fit; the first that is wrong is named."""
+    options = {"progress": "auto", **given}
+    data = options.pop("data", None)
+    if data is None:
+        raise UsageError(f"{source}: DATA is missing.")
+    if not isinstance(data, str) or not data:
+        raise UsageError(f"{source}: data: expected a text, got {str(data)[:80]!r}.")
+    found = validated(options, FitCommand, source)
+    processes = found.pop("processes", 1)
+    require_target(found, data, source)
+    return FitConfig(Request(data, cast(FitOptions, found)), processes)
+
+
+def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
+    """Rejects a fit without a target where data do not have their own."""
+    says_target = any(given.get(name) for name in ("target", "lower", "masks"))
+    if not says_target and not has_own_target(data):
+        raise UsageError(f"{source}: --target COLUMN is missing.")
+
+
+def has_own_target(data: str) -> bool:
+    """Whether data may know their own target, as folders of images and image sets do."""
+    return Path(data).suffix.lower() in _OWN_TARGET
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key '{twice}' appears twice")
+    return found

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from ansatz.cli.destination import require_free
-from ansatz.cli.document import plain, print_document
 from ansatz.cli.options import AGAIN, takes
-from ansatz.cli.terminal import remark, say
+from ansatz.cli.output import plain, print_document, print_line, print_note, require_free
 from ansatz.errors import UsageError
 from ansatz.fitting.options.tables import ReadingAgain
 
@@ -25,14 +23,7 @@ _NOT_CSV = {".parquet", ".arrow", ".feather", ".npz", ".json", ".xlsx", ".xls", 
 
 
 class Output(NamedTuple):
-    """Where predictions go, and how.
-
-    Args:
-        file: None for standard output.
-        overwrite: replace the file.
-        raw: leave text in CSV that looks like a formula as it is.
-        as_json: one JSON document in place of CSV.
-    """
+    """Where predictions go, and how."""
 
     file: Path | None = None
     overwrite: bool = False
@@ -49,12 +40,12 @@ class Output(NamedTuple):
             kind = "JSON" if self.as_json else "CSV"
             raise UsageError(
                 f"--out {self.file}: predictions are {kind}; name the file something.{kind.lower()}"
-                + (", or say --json." if ending == ".json" else ".")
+                + (", or add --json." if ending == ".json" else ".")
             )
         require_free(self.file, overwrite=self.overwrite, advice="To replace it: --overwrite.")
 
     def blocks(self, frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-        """What is written, piece by piece."""
+        """Yields what is written, block by block."""
         from ansatz.cli.predict import csv_blocks, json_blocks
 
         if self.as_json:
@@ -81,7 +72,7 @@ class Output(NamedTuple):
         if self.as_json:
             print_document({"predictions": sum(counts), "out": self.file})
         else:
-            say(f"{sum(counts)} predictions: {self.file}")
+            print_line(f"{sum(counts)} predictions: {self.file}")
 
 
 @takes(ReadingAgain, AGAIN)
@@ -103,7 +94,7 @@ def predict(
     method: Annotated[
         str,
         typer.Option(
-            help="Bounds by the predicted distribution, or conformal: those that held rows held out.",
+            help="Bounds of the predicted distribution, or conformal bounds of held-out rows.",
             metavar="predictive|conformal",
         ),
     ] = "predictive",
@@ -160,12 +151,12 @@ def predict(
         if as_json:
             print_document(written.document)
         else:
-            say(written.sentence)
+            print_line(written.sentence)
         return
     frames = read.frames(estimator, interval=interval, **options)
     first = list(islice(frames, 1))  # an error in it leaves nothing half-written
     if interval is not None and not any(_has_bounds(frame) for frame in first):
-        remark(f"note: {outcome.no_interval}")
+        print_note(f"note: {outcome.no_interval}")
     output.write(chain(first, frames), in_chunks=read.in_chunks)
 
 
@@ -202,11 +193,7 @@ _BLOCK = 10_000  # rows; a reader that closes the pipe is noticed between blocks
 
 
 def json_blocks(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-    r"""Frames as a JSON list of their rows, a line each, in blocks of UTF-8.
-
-    Args:
-        frames: parts of one table; the index is the row's id and becomes ``"row"``.
-    """
+    r"""Frames as a JSON list of their rows, a line each, in blocks of UTF-8."""
     before = "[\n  "
     for frame in frames:
         frame = frame.rename_axis(index=frame.index.name or "row").reset_index()
@@ -233,13 +220,7 @@ def escaped(value: Any) -> Any:
 
 
 def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False, header: bool = True) -> Iterator[bytes]:
-    r"""The frame as CSV, header first, in blocks of UTF-8.
-
-    Args:
-        frame: its index is the row's id and becomes the first column.
-        raw: True leaves strings as they are.
-        header: False leaves out the names of the columns.
-    """
+    r"""The frame as CSV, header first, in blocks of UTF-8."""
     frame = frame.rename_axis(index=frame.index.name or "row")
     if not raw:
         frame = frame.rename(columns=escaped)

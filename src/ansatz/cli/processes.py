@@ -13,46 +13,40 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ansatz.cli.terminal import remark
+from ansatz.cli.output import print_note
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
-    from ansatz.cli.config import FitConfig
+    from ansatz.cli.options import FitConfig
     from ansatz.training.processes.launch import Ending
 
 _CHILD = "ANSATZ_LAUNCHED"  # set for the processes that --processes starts
+LAUNCHED = ("RANK", _CHILD)  # set for one of several processes
 _LOST = 75  # the exit status of one that does not know why another one left
 
 
-def is_first() -> bool:
-    """Whether this is the process that prints: the only one, or number 0 of several."""
-    return os.environ.get("RANK", "0") == "0"
-
-
 @contextmanager
-def one_voice() -> Iterator[None]:
-    """Of several processes, only the first one's warnings and errors are shown.
+def one_of_several() -> Iterator[None]:
+    """Shows warnings and errors of the first process alone.
 
-    One that lost another is silent as well if a launcher is there to say which and why.
+    A process that ``--processes`` started ends with the command that started it, and leaves it to
+    that command to report a process that was lost.
     """
-    launched = os.environ.pop(_CHILD, None)
+    launched = os.environ.get(_CHILD)
+    if launched:
+        from ansatz.training.processes.launch import follow_parent
+
+        follow_parent()
+        del os.environ[_CHILD]
     with warnings.catch_warnings():
-        if not is_first():
+        if os.environ.get("RANK", "0") != "0":
             warnings.simplefilter("ignore")
         try:
             yield
         except BaseException as error:
             if launched and type(error).__name__ == "LostProcess":
-                error.told_elsewhere, error.exit_status = True, _LOST  # type: ignore[attr-defined]
+                error.reported_elsewhere, error.exit_status = True, _LOST  # type: ignore[attr-defined]
             raise
-
-
-def follow_launcher() -> None:
-    """Lets a process that ``--processes`` started end with the command that started it."""
-    if _CHILD in os.environ:
-        from ansatz.training.processes.launch import follow_parent
-
-        follow_parent()
 
 
 def fit_in_processes(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
@@ -81,19 +75,19 @@ def fit_in_processes(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
 
 
 def _report(ending: "Ending") -> None:
-    """One line for a process that could not say itself why it ended, and the exit status."""
+    """Prints one line for a process that ended without one, and exits with its status."""
     if ending.status == 0:
         return
     if ending.killed is not None:
         rank, number = ending.killed
         name = signal.Signals(number).name
         advice = "If memory ran out, use fewer processes. To go on: the same command with --resume."
-        remark(f"process {rank} was killed ({name}), and the others stopped. {advice}")
+        print_note(f"process {rank} was killed ({name}), and the others stopped. {advice}")
         raise typer.Exit(5)
     if ending.words and (ending.status == _LOST or not ending.first_failed):
         print(ending.words, end="", file=sys.stderr)
     elif ending.status == _LOST:
-        remark(
+        print_note(
             "the processes lost each other: one hangs. To go on: the same command with --resume."
         )
     raise typer.Exit(5 if ending.status == _LOST else ending.status)

@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ansatz.cli.destination import require_free
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import remark, say
+from ansatz.cli.output import print_document, print_line, print_note, require_free
 
 _COSTS = "Costs"
 
@@ -16,8 +14,7 @@ _COSTS = "Costs"
 def report(
     model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
     data: Annotated[
-        str | None,
-        typer.Option(help="The table of the fit, if it moved.", metavar="FILE"),
+        str | None, typer.Option(help="The table of the fit, if it moved.", metavar="FILE")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The page to write. Default: MODEL.html.", metavar="FILE")
@@ -73,7 +70,7 @@ def report(
     from ansatz.cli.model import open_model
     from ansatz.report import write_report
 
-    open_model(model)  # what is wrong with the folder is said in its own words
+    open_model(model)  # raises what is wrong with the folder
     made = write_report(
         model,
         page,
@@ -81,7 +78,7 @@ def report(
         refits=refits,
         costs=costs,
         overwrite=overwrite,
-        progress=None if quiet else lambda words: remark(f"report: {words}"),
+        progress=None if quiet else lambda words: print_note(f"report: {words}"),
     )
     size = page.stat().st_size
     if as_json:
@@ -94,8 +91,8 @@ def report(
         print_document(document)
     else:
         for sentence in made.verdict:
-            say(sentence)
-        say()
-        say(f"report: {page} ({size / 1e6:.2f} MB)")
+            print_line(sentence)
+        print_line()
+        print_line(f"report: {page} ({size / 1e6:.2f} MB)")
     if open_:
         webbrowser.open(page.absolute().as_uri())

@@ -1,16 +1,22 @@
-"""ansatz tune: search for a better recipe, and say honestly whether there is one."""
+"""ansatz tune: search for a better recipe, and test whether it is one."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.completion import complete
-from ansatz.cli.counter import Counter
-from ansatz.cli.destination import require_free, stem
-from ansatz.cli.document import print_document
+from ansatz.cli.names import complete
 from ansatz.cli.options import takes
-from ansatz.cli.terminal import number, print_table, remark, say
+from ansatz.cli.output import (
+    Counter,
+    number,
+    print_document,
+    print_line,
+    print_note,
+    print_table,
+    require_free,
+    stem,
+)
 from ansatz.fitting.options import TuneOptions
 from ansatz.fitting.options.option import RUN
 
@@ -47,7 +53,7 @@ def tune(
         ansatz tune houses.csv --target price --resume
         ansatz tune flowers/ --space network=lenet5,small_resnet
     """
-    from ansatz.cli.config import require_target
+    from ansatz.cli.options import require_target
     from ansatz.fitting.request import validated
 
     asked = validated(given, TuneOptions, "ansatz tune")
@@ -72,26 +78,28 @@ def print_tuning(found: "Tuning") -> None:
     import shlex
 
     for note in found.notes:
-        remark(f"note: {note}")
+        print_note(f"note: {note}")
     shown = found.leaders()
     if found.trials[0] not in shown:
         shown.append(found.trials[0])
     print_trials(found, shown)
-    say(f"score: mean of {found.folds} inner folds; better than the default by, +- corrected error")
-    say()
+    print_line(
+        f"score: mean of {found.folds} inner folds; better than the default by, +- corrected error"
+    )
+    print_line()
     if found.comparison is not None:
         from ansatz.cli.compare import print_scores
 
         print_scores(found.comparison)
-        say()
-    say(found.verdict)
+        print_line()
+    print_line(found.verdict)
     for caution in () if found.comparison is None else found.comparison.cautions:
-        say(f"  {caution}")
+        print_line(f"  {caution}")
     if found.fit.folder is not None:
         folder = shlex.quote(str(found.fit.folder))
-        say()
-        say(f"model: {folder}")
-        say(f"next:  ansatz report {folder}")
+        print_line()
+        print_line(f"model: {folder}")
+        print_line(f"next:  ansatz report {folder}")
 
 
 def print_trials(found: "Tuning", shown: "list[Trial]") -> None:

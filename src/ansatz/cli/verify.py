@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ansatz.cli.claims import print_coverage, print_errata, print_finding, print_summary
-from ansatz.cli.completion import complete_claim
-from ansatz.cli.destination import require_free
-from ansatz.cli.document import print_document
-from ansatz.cli.terminal import remark
+from ansatz.cli.names import complete_claim
+from ansatz.cli.output import print_document, print_note, require_free
 from ansatz.errors import UsageError
-from ansatz.fitting.options.parsing import read_settings
+from ansatz.fitting.options.option import read_settings
 
 if TYPE_CHECKING:
     from ansatz.claims import Outcome
@@ -176,7 +174,7 @@ def _save(outcome: "Outcome", files: dict[str, Path], *, overwrite: bool) -> Non
     path = files[outcome.id]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, outcome.figure, overwrite=overwrite)
-    remark(f"figure: {path}")
+    print_note(f"figure: {path}")
 
 
 def _tell_what_broke(outcomes: "list[Outcome]") -> None:
@@ -184,7 +182,7 @@ def _tell_what_broke(outcomes: "list[Outcome]") -> None:
         if outcome.error:
             if "--debug" in sys.argv:
                 print(outcome.trace, file=sys.stderr)
-            remark(f"claim '{outcome.id}' broke: {outcome.error}")
+            print_note(f"claim '{outcome.id}' broke: {outcome.error}")
 
 
 def _processors() -> int:

@@ -1,35 +1,33 @@
-"""A label for every cell of an image, a signal or a volume as outcome."""
+"""Segmentation: a label for every pixel, voxel or sample."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
 
 from ansatz.errors import UsageError
-from ansatz.estimators.estimator import Estimator, Fitted
+from ansatz.estimators.estimator import Arguments, Estimator, Fitted
 from ansatz.fitting.model import Given
-from ansatz.fitting.recipe import Augment
 from ansatz.likelihoods import Likelihood
 
+_OF_TABLES = ("calibration", "x", "widths", "activation", "dropout", "quantile", "bins")
 
-class Segmenter(Estimator):
-    """A network that predicts the class of every cell.
+
+class Segmenter(Estimator, without=_OF_TABLES):
+    """A network that predicts the class of every pixel, voxel or sample.
 
     Args:
-        likelihood: ``"categorical"``: every cell is an outcome of its own; ``"dice"``, ``"focal"``,
+        likelihood: ``"categorical"``: every pixel is an outcome; ``"dice"``, ``"focal"``,
             or ``"sum"`` of several (``likelihood_options={"terms": {"dice": 1, "focal": 1}}``).
-        likelihood_options: options of a likelihood given by name.
         network: ``"unet"``, ``"unet3d"``, ``"attention_unet"``, ``"fcn"``, ``"sliding_window"``,
             ``"linear_pixels"`` or a module that gives ``(B, K, *size)``; ``"auto"`` takes a U-Net.
         inference: ``"point"`` for one network, or ``"ensemble"``: several, whose probabilities are
-            mixed cell by cell and recalibrated by one temperature.
+            mixed pixel by pixel and recalibrated by one temperature.
         members: networks of the ensemble; None takes five.
-        tile: cells along each side of the pieces that larger examples are predicted in, with
+        tile: pixels along each side of the tiles that larger examples are predicted in, with
             overlap; None takes the size of the examples of the fit.
         clean: how predicted masks are tidied: options of :func:`ansatz.data.clean`, like
             ``{"min_size": 20, "fill_holes": True}``.
@@ -37,23 +35,11 @@ class Segmenter(Estimator):
             ``"dihedral"`` (turns and mirror images) or ``"none"``. None takes, of fewer than 100
             images, those that the default augmentation draws from: masks are better and take
             eight times as long to predict.
-        network_options: options of the network's factory.
         epochs: passes over the examples, in place of the recipe's budget.
         batch_size: examples per step.
-        learning_rate: peak rate of AdamW.
-        weight_decay: decoupled, on matrices.
         holdout: share of the examples that decide when to stop; 0 for none.
-        augment: whether examples are varied, with their masks, while they are learned from, or
+        augment: whether examples are augmented, with their masks, in training, or
             how: ``[Flip((-1, -2)), Rotate90()]`` of :mod:`ansatz.data.augmentation`.
-        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
-        freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
-            layers from the input on; a list of epochs wakes one group at each, the last first.
-        warm_start: begin the next ``fit`` at the weights of the last.
-        random_state: one seed decides split, initial weights, order and variations.
-        n_jobs: threads; None chooses by the network's size.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
-        time_limit: seconds after which training stops with the best weights so far.
-        verbose: 0 silent, 1 a progress bar, 2 one line per evaluation.
 
     Attributes:
         classes_: the labels, in the order of the probabilities.
@@ -79,55 +65,18 @@ class Segmenter(Estimator):
         self,
         likelihood: str | Likelihood = "categorical",
         *,
-        likelihood_options: Mapping[str, Any] | None = None,
-        network: str | nn.Module = "auto",
-        inference: str = "point",
-        members: int | None = None,
         tile: int | None = None,
         clean: Mapping[str, Any] | None = None,
         symmetry: str | None = None,
-        network_options: Mapping[str, Any] | None = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        holdout: float | None = None,
-        augment: Augment | None = None,
-        pretrained: str | Path | None = None,
-        freeze: str | int | Sequence[int] | None = None,
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = 0,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        time_limit: float | None = None,
-        verbose: int = 0,
+        **options: Unpack[Arguments],
     ) -> None:
-        self.likelihood = likelihood
-        self.likelihood_options = likelihood_options
-        self.network = network
-        self.inference = inference
-        self.members = members
+        super().__init__(likelihood, **options)
         self.tile = tile
         self.clean = clean
         self.symmetry = symmetry
-        self.network_options = network_options
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.holdout = holdout
-        self.augment = augment
-        self.pretrained = pretrained
-        self.freeze = freeze
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.time_limit = time_limit
-        self.verbose = verbose
 
     def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
-        """The class of every cell, ``(N, *size)``.
+        """The class of every pixel, ``(N, *size)``.
 
         Args:
             X: examples as in ``fit``, of any size that the network takes.
@@ -142,7 +91,7 @@ class Segmenter(Estimator):
         return np.concatenate(found)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """P(class of a cell), ``(N, *size, K)`` in the order of ``classes_``.
+        """P(class of a pixel), ``(N, *size, K)`` in the order of ``classes_``.
 
         Args:
             X: examples as in ``fit``.
@@ -155,13 +104,13 @@ class Segmenter(Estimator):
         return torch.cat(found).numpy()
 
     def between_entropy(self, X: Any) -> NDArray[np.float64]:
-        r"""How much the members of an ensemble disagree about every cell, ``(N, *size)`` in nats.
+        r"""How much the members of an ensemble disagree about every pixel, ``(N, *size)`` in nats.
 
         .. math:: H\Big(\sum_s \pi_s p_s\Big) - \sum_s \pi_s H(p_s)
 
         with :math:`p_s` member s's probabilities of the classes, before recalibration: what
-        knowing the member would tell about the class, their mutual information. It is large where
-        more examples would help; where classes overlap and all members say so, it is 0.
+        knowing the member would add about the class, their mutual information. It is large where
+        more examples would help; where classes overlap and all members agree on it, it is 0.
 
         Args:
             X: examples as in ``fit``.
@@ -174,7 +123,7 @@ class Segmenter(Estimator):
         return torch.cat(found).numpy() if found else np.empty((0, *rows.spec.size))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """The share of cells with the right class.
+        """The share of pixels with the right class.
 
         Args:
             X: examples as in ``fit``.
@@ -188,7 +137,7 @@ class Segmenter(Estimator):
     def _given(
         self, X: Any, offset: ArrayLike | None = None, trials: ArrayLike | None = None
     ) -> Given:
-        """Rows to predict, by tiles and with masks cleaned as the arguments say now."""
+        """Rows to predict, by tiles and with masks cleaned by the present arguments."""
         check_is_fitted(self)
         if offset is not None:
             raise UsageError("masks take no offset.")
@@ -197,5 +146,5 @@ class Segmenter(Estimator):
 
 
 def _one_by_one(rows: Any) -> Any:
-    """Examples one at a time: K numbers for every cell are many."""
+    """Examples one at a time: K numbers for every pixel are many."""
     return (rows[np.arange(n, n + 1)] for n in range(len(rows)))

@@ -1,21 +1,17 @@
 """Times until an event as outcomes, some of them known only in part."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from torch import nn
 
 from ansatz import outcomes
 from ansatz.errors import UsageError
-from ansatz.estimators.estimator import Estimator, Fitted
-from ansatz.fitting.recipe import Augment
+from ansatz.estimators.estimator import Arguments, Estimator, Fitted
 from ansatz.likelihoods import Likelihood
 
 
-class SurvivalRegressor(Estimator):
+class SurvivalRegressor(Estimator, without=("calibration",)):
     """A network, or a linear model, of the time until an event.
 
     Rows may be censored on the right, on the left or to an interval, and may have entered late;
@@ -26,40 +22,6 @@ class SurvivalRegressor(Estimator):
         likelihood: ``"weibull"``, ``"log_normal"``, ``"gamma"``, ``"exponential"`` or any other
             likelihood of numbers; ``"cox"`` for proportional hazards with a free baseline;
             ``"discrete_hazard"`` for free hazards and for several causes; or an instance.
-        likelihood_options: options of a likelihood given by name.
-        x: what X looks like: ``"auto"`` tells tables from signals, images and volumes by the axes
-            of arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
-        network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
-            the default of what X looks like.
-        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
-            ``"ensemble"``: the mixture of several that stop on different rows.
-        members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
-        widths: hidden units per layer.
-        activation: of the hidden layers.
-        dropout: share of hidden units dropped in training.
-        network_options: further options of the network's factory.
-        epochs: passes over the rows, in place of the recipe's budget.
-        batch_size: rows per step; 0 takes all rows at once.
-        learning_rate: peak rate of AdamW.
-        weight_decay: decoupled, on matrices.
-        holdout: share of the rows that decide when to stop; 0 for none.
-        quantile: True, or the columns, whose heavy tails are mapped to normal scores.
-        bins: number of bins into which the range of each number is cut, as features beside the number, so
-            that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
-            are many), 0 for none.
-        augment: whether grids are varied at random while they are learned from (shifted, turned,
-            flipped, as their shape allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
-            of :mod:`ansatz.data.augmentation`; None does what the recipe says.
-        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
-        freeze: ``"backbone"`` trains the last layer alone; a number freezes so many groups of
-            layers from the input on; a list of epochs wakes one group at each, the last first.
-        warm_start: begin the next ``fit`` at the weights of the last.
-        random_state: one seed decides split, initial weights, order and dropout. None draws it
-            from numpy's global generator.
-        n_jobs: threads; None chooses by the network's size.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
-        time_limit: seconds after which training stops with the best weights so far.
-        verbose: 0 silent, 1 a progress bar, 2 one line per evaluation.
 
     Example:
         >>> import numpy as np
@@ -78,63 +40,11 @@ class SurvivalRegressor(Estimator):
     followed_ = Fitted(lambda model: model.of_times.followed)
 
     def __init__(
-        self,
-        likelihood: str | Likelihood = "weibull",
-        *,
-        likelihood_options: Mapping[str, Any] | None = None,
-        x: str = "auto",
-        network: str | nn.Module = "auto",
-        inference: str = "point",
-        members: int | None = None,
-        widths: Sequence[int] | None = None,
-        activation: str | None = None,
-        dropout: float | None = None,
-        network_options: Mapping[str, Any] | None = None,
-        epochs: int | None = None,
-        batch_size: int | None = None,
-        learning_rate: float | None = None,
-        weight_decay: float | None = None,
-        holdout: float | None = None,
-        quantile: bool | Sequence[str] = False,
-        bins: int | None = None,
-        augment: Augment | None = None,
-        pretrained: str | Path | None = None,
-        freeze: str | int | Sequence[int] | None = None,
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = 0,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        time_limit: float | None = None,
-        verbose: int = 0,
+        self, likelihood: str | Likelihood = "weibull", **options: Unpack[Arguments]
     ) -> None:
-        self.likelihood = likelihood
-        self.likelihood_options = likelihood_options
-        self.x = x
-        self.network = network
-        self.inference = inference
-        self.members = members
-        self.widths = widths
-        self.activation = activation
-        self.dropout = dropout
-        self.network_options = network_options
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.holdout = holdout
-        self.quantile = quantile
-        self.bins = bins
-        self.augment = augment
-        self.pretrained = pretrained
-        self.freeze = freeze
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.time_limit = time_limit
-        self.verbose = verbose
+        super().__init__(likelihood, **options)
 
-    def fit(  # type: ignore[override]  # times have more to tell than one number
+    def fit(  # type: ignore[override]  # times have more than one number
         self,
         X: Any,
         y: Any,
@@ -208,11 +118,7 @@ class SurvivalRegressor(Estimator):
         return self.predict(X, offset=offset)
 
     def predict_survival(
-        self,
-        X: Any,
-        times: ArrayLike | None = None,
-        *,
-        offset: ArrayLike | None = None,
+        self, X: Any, times: ArrayLike | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """P(T > t | x), ``(N, len(times))``; with several causes, free of any event.
 
@@ -224,11 +130,7 @@ class SurvivalRegressor(Estimator):
         return np.exp(-self.predict_cumulative_hazard(X, times, offset=offset))
 
     def predict_cumulative_hazard(
-        self,
-        X: Any,
-        times: ArrayLike | None = None,
-        *,
-        offset: ArrayLike | None = None,
+        self, X: Any, times: ArrayLike | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """-log P(T > t | x), ``(N, len(times))``.
 
@@ -242,11 +144,7 @@ class SurvivalRegressor(Estimator):
         return found
 
     def predict_hazard(
-        self,
-        X: Any,
-        times: ArrayLike | None = None,
-        *,
-        offset: ArrayLike | None = None,
+        self, X: Any, times: ArrayLike | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """The rate of events at t among those still free of one, ``(N, len(times))``.
 
@@ -263,11 +161,7 @@ class SurvivalRegressor(Estimator):
         return found
 
     def predict_restricted_mean(
-        self,
-        X: Any,
-        horizon: float | None = None,
-        *,
-        offset: ArrayLike | None = None,
+        self, X: Any, horizon: float | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
         """E[min(T, horizon) | x], ``(N,)``: the area under the survival curve up to the horizon.
 

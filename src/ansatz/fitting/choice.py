@@ -10,10 +10,10 @@ from torch import Tensor
 
 from ansatz.data.dates import as_dates
 from ansatz.data.keys import mix
-from ansatz.fitting.candidates import candidates as candidates
 from ansatz.fitting.contracts.structure import LikelihoodScores
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.out_of_fold import Folds, choose_folds
+from ansatz.fitting.proposal import candidates as candidates
 from ansatz.fitting.task import Task
 from ansatz.likelihoods.likelihood import unit_and_floor
 from ansatz.seeds import derive
@@ -22,7 +22,7 @@ from ansatz.training.machine import own_randomness, using_threads
 Row = np.ndarray[Any, Any]  # one number per row
 
 MOST_ROWS = 2_000  # that likelihoods are compared on
-FEWEST_ROWS = 20  # below, a score says nothing
+FEWEST_ROWS = 20  # below, a score means nothing
 PERIODS = 30  # of time, whose sums are taken as independent
 MIXED = {"tweedie", "zero_one_inflated_beta"}  # probability at a point, density elsewhere
 
@@ -63,7 +63,7 @@ class Choice(NamedTuple):
 def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice:
     r"""Chooses among likelihoods by their out-of-fold log score given x.
 
-    .. math:: \hat S(\text{likelihood}) = \frac{1}{n} \sum_i w_i \log p_{\text{likelihood}}(y_i \mid x_i,
+    .. math:: \hat S(p) = \frac{1}{n} \sum_i w_i \log p(y_i \mid x_i,
               \text{fold of } i \text{ left out}), \qquad n = \sum_i w_i
 
     The best likelihood wins, unless a simpler one (earlier in ``candidates``) lies within one
@@ -82,13 +82,8 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice
 
     The standard error is that of the mean over rows, clustered by group, or by 30 periods of time.
     It is a difference between two ways to fit, each fitted once per fold to rows that the folds
-    share: the variance is multiplied by 1 + the sum of (rows evaluated / rows learned from) over
+    share: the variance is multiplied by 1 + the sum of (rows evaluated / training rows) over
     the folds, 2.5 for three of them (Nadeau and Bengio).
-
-    Args:
-        task: what will be fitted: it makes the likelihoods, and gives seed and network.
-        candidates: likelihoods by name, simplest first, each with a support that holds y.
-        job: rows to learn from, and no others.
 
     References:
         Gneiting and Raftery (2007), Strictly proper scoring rules, prediction, and estimation.
@@ -111,7 +106,7 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice
         return Choice(candidates[0], (), why, ())
     folds = choose_folds(sample, scorer.count, seed) if len(job.y) >= FEWEST_ROWS else []
     if not folds:
-        why = f"likelihood {simplest}: too few rows or groups ({len(job.y)} rows) to compare likelihoods."
+        why = f"likelihood {simplest}: too few rows or groups to compare ({len(job.y)} rows)."
         return Choice(simplest, (), why, ())
     scores, notes = _all_scores(task, scorer, candidates, sample, total, folds)
     if not scores:
@@ -123,7 +118,7 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice
 
 
 def _sample(job: Job, seed: int) -> Job:
-    """At most 2,000 rows by the hash of their content: copies come together."""
+    """At most 2,000 rows by the hash of their content: duplicates come together."""
     if len(job.y) <= MOST_ROWS:
         return job
     keys = job.keys(seed)
@@ -240,8 +235,8 @@ def _decide(table: Sequence[LikelihoodScore]) -> tuple[str, str]:
     if chosen is not best:
         return chosen.likelihood, (
             f"likelihood {chosen.likelihood}: the simplest within one standard error of the best "
-            f"out-of-fold log score given x, {chosen.score:.4g} ({best.likelihood}, {chosen.worse:.2g} +- "
-            f"{chosen.error:.2g} better)."
+            f"out-of-fold log score given x, {chosen.score:.4g} ({best.likelihood}, "
+            f"{chosen.worse:.2g} +- {chosen.error:.2g} better)."
         )
     rest = [row for row in table if row is not best]
     why = f"likelihood {best.likelihood}: best out-of-fold log score given x, {best.score:.4g}"

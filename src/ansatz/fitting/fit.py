@@ -8,30 +8,28 @@ from numpy.typing import NDArray
 
 from ansatz.errors import UsageError
 from ansatz.fitting.choice import Choice, choose_likelihood
-from ansatz.fitting.first_steps import read_job, reading, task_of, with_structure
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.options import FitOptions
 from ansatz.fitting.options.option import with_signature
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, read_job, reading, with_structure
 from ansatz.fitting.provenance import Provenance, RowChecksums, Source
 from ansatz.fitting.request import Request
-from ansatz.fitting.result import Fit, describe_training
-from ansatz.fitting.run import Run, fingerprint
+from ansatz.fitting.result import Fit, Run, describe_training, fingerprint
 from ansatz.fitting.scores import Scores, cross_validate, evaluate_all
 from ansatz.fitting.split import (
     Keys,
     Parts,
     Split,
-    copied,
+    are_duplicates,
     describe_duplicates,
     folds_of,
     holdout_share,
     split,
     warn_of_duplicates,
 )
-from ansatz.fitting.task import Task
+from ansatz.fitting.task import Task, task_of
 from ansatz.storage.json_file import plain
 from ansatz.training.machine import by_first, in_all_processes
 
@@ -138,8 +136,8 @@ def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool,
         # Effects are of columns, and of models without offsets.
         if job.offset is None and problem.has_own_columns:
             result.rows_of = _rows_of(problem, job, rows.parts)
-        result.posed = problem, job, rows.parts
-        result.origin = Provenance(
+        result.split_problem = problem, job, rows.parts
+        result.provenance = Provenance(
             source=Source.of(request.data),
             request=request.record(),
             column_roles=(
@@ -160,7 +158,7 @@ def _choose(problem: Problem, task: Task, learn: Job) -> tuple[Choice | None, Ta
     """Lets the training rows choose among the likelihoods that the values allow."""
     if len(problem.candidates) == 1:
         return None, task
-    task.check_settings(learn)  # what is wrong is said before likelihoods are compared
+    task.check_settings(learn)  # raises what is wrong before likelihoods are compared
     choices: list[Choice] = []
 
     def choose() -> str:
@@ -173,12 +171,7 @@ def _choose(problem: Problem, task: Task, learn: Job) -> tuple[Choice | None, Ta
 
 
 def note_on_parts(given: bool, count: int) -> str:
-    """What became of the parts for training and test that data come in.
-
-    Args:
-        given: whether they were kept.
-        count: of test examples.
-    """
+    """What became of the parts for training and test that data come in."""
     if given:
         return f"the test is the data's own, {count} examples (--test 0.2: another)."
     return "the data's own parts for training and test are mixed, as --test or --folds asks for."
@@ -190,8 +183,8 @@ def _notes_on(choice: Choice | None, folds: bool) -> list[str]:
     notes = [choice.explanation, *choice.notes]
     if folds:
         notes.append(
-            "the likelihood was chosen on the rows that the folds evaluate; to evaluate without that, "
-            f"name it: --likelihood {choice.likelihood}."
+            "the likelihood was chosen on the rows that the folds evaluate; to evaluate without "
+            f"that, name it: --likelihood {choice.likelihood}."
         )
     return notes
 
@@ -209,7 +202,7 @@ def _duplicates(model: Model, job: Job, keys: Keys | None, parts: Parts | None) 
     """Metrics without duplicates of training rows, which splits by group or time may separate."""
     if keys is None or parts is None or model.row_keys is None:
         return []
-    mask = copied(model.row_keys, keys[parts.test])
+    mask = are_duplicates(model.row_keys, keys[parts.test])
     if not mask.any():
         return []
     rest = model.outcome.plain(take(job, parts.test[~mask]))

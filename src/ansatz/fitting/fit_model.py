@@ -5,12 +5,12 @@ import copy
 import torch
 
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.conformal import conformal_scores
 from ansatz.fitting.contracts.inference import Fitted, OutOfFold
-from ansatz.fitting.inner_split import hold_out
+from ansatz.fitting.intervals import conformal_scores
 from ansatz.fitting.job import Job, thinned
 from ansatz.fitting.model import Model
 from ansatz.fitting.recipe import STREAM
+from ansatz.fitting.split import hold_out
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
 from ansatz.likelihoods import Likelihood
@@ -107,13 +107,7 @@ def _out_of_fold_scores(fitted: Fitted, job: Job, likelihood: Likelihood) -> tor
 
 
 def update_model(task: Task, job: Job, previous: Model | None) -> Model:
-    """Goes on with a network for one pass over the rows of a job, at a constant rate.
-
-    Args:
-        task: what to fit; its outcome has read the rows.
-        job: the rows.
-        previous: where the last pass ended; None begins with these rows.
-    """
+    """Goes on with a network for one pass over the rows of a job, at a constant rate."""
     unit = task.structure.unit[1]
     if not task.structure.solves:
         raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")

@@ -16,11 +16,7 @@ from ansatz.spec import InputSpec
 
 
 class JoinedRows:
-    """Rows whose examples have several parts.
-
-    Args:
-        parts: rows of each part by name, equally many.
-    """
+    """Rows whose examples have several parts."""
 
     spec = None
 
@@ -35,50 +31,40 @@ class JoinedRows:
 
     @property
     def has_features(self) -> bool:
-        """Whether any part has features."""
         return any(rows.has_features for rows in self.parts.values())
 
     def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
-        """A hash of each example's content, of all its parts."""
         found: NDArray[np.uint64] = row_keys(*self.parts.values(), seed=seed)
         return found
 
     def describe(self) -> dict[str, Any]:
         """The number of parts' features, and what each part's are called."""
-        told = {name: rows.describe() for name, rows in self.parts.items()}
-        count = sum(each["count"] for each in told.values())
-        return {"names": None, "count": count, "columns": None, "parts": told}
+        described = {name: rows.describe() for name, rows in self.parts.items()}
+        count = sum(each["count"] for each in described.values())
+        return {"names": None, "count": count, "columns": None, "parts": described}
 
 
 class JoinedEncoder:
-    """An encoder for each part; their inputs stand side by side.
-
-    Args:
-        parts: encoders by name.
-    """
+    """An encoder for each part; their inputs stand side by side."""
 
     def __init__(self, parts: Mapping[str, Any]) -> None:
         self.parts = dict(parts)
 
     @property
     def spec(self) -> InputSpec:
-        """The specs of the parts."""
         return InputSpec.joined(**{name: each.spec for name, each in self.parts.items()})
 
     @property
     def dtype(self) -> torch.dtype:
-        """That of the first part."""
         found: torch.dtype = next(iter(self.parts.values())).dtype
         return found
 
     @property
     def notes(self) -> list[str]:
-        """Those of all parts."""
         return [note for each in self.parts.values() for note in each.notes]
 
     @property
     def columns(self) -> list[Any]:
-        """Those of all parts."""
         return [column for each in self.parts.values() for column in each.columns]
 
     def inputs(self, rows: JoinedRows, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
@@ -89,7 +75,6 @@ class JoinedEncoder:
         return tuple(t.to(self.dtype) if t.is_floating_point() else t for t in found)
 
     def state(self) -> dict[str, Any]:
-        """Those of the parts, by name."""
         return {name: each.state() for name, each in self.parts.items()}
 
 
@@ -104,17 +89,14 @@ class JoinedStructure(TensorStructure):
     parts: ClassVar[Mapping[str, str]] = {}
 
     def network(self, axis: str) -> str:
-        """A body for each part, joined before the head."""
         return "joined"
 
     def linear_network(self, axis: str) -> str:
-        """None: the parts have no features in common."""
         return ""
 
     def network_options(
         self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
     ) -> dict[str, Any]:
-        """Those of the network's own defaults."""
         return {}
 
     def encoder(
@@ -124,7 +106,6 @@ class JoinedStructure(TensorStructure):
         recipe: Recipe,
         options: Mapping[str, Any],
     ) -> JoinedEncoder:
-        """Each part by its own structure."""
         return JoinedEncoder(
             {
                 name: self._part(name).encoder(rows.parts[name], weight, recipe, options)
@@ -133,7 +114,6 @@ class JoinedStructure(TensorStructure):
         )
 
     def load_encoder(self, state: Mapping[str, Any]) -> JoinedEncoder:
-        """Each part by its own structure."""
         return JoinedEncoder(
             {name: self._part(name).load_encoder(state[name]) for name in self.parts}
         )

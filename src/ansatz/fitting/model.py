@@ -1,20 +1,21 @@
-"""A fitted model: structure, encoder, posterior and outcome in one piece."""
+"""Fitted models: trained networks, the point posterior, and the model that holds all of it."""
 
 import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data import Column
 from ansatz.errors import UsageError
 from ansatz.fitting.column_roles import ColumnRoles
-from ansatz.fitting.contracts.encoder import Encoder
-from ansatz.fitting.contracts.inference import Posterior, Predictive
+from ansatz.fitting.contracts.inference import Composition, Posterior, Predictive
 from ansatz.fitting.contracts.outcome import Metrics, OfClasses, OfTimes, Outcome
-from ansatz.fitting.contracts.rows import Rows
+from ansatz.fitting.contracts.rows import Encoder, Rows
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.recalibration import Recalibration
@@ -22,10 +23,107 @@ from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.task import Task
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import LinearFit
-from ansatz.training import History
+from ansatz.registry import load
+from ansatz.training import History, Supervised
 
 if TYPE_CHECKING:
     from ansatz.fitting.summaries import SavedSummary
+
+
+class Trained:
+    """Encoded inputs in, the likelihood's parameters out."""
+
+    def __init__(
+        self,
+        network: nn.Module,
+        objective: Supervised,
+        name: str,
+        options: dict[str, Any] | None,
+        dtype: torch.dtype = torch.float64,
+    ) -> None:
+        self.network = copy.deepcopy(network).to("cpu", dtype).eval()
+        self.objective = copy.deepcopy(objective).to("cpu", torch.float64).eval()
+        self.objective.requires_grad_(False)  # a constant dispersion is no longer learned
+        self.name, self.options = name, options
+        self.answering: nn.Module = self.network  # or a network made of it, averaged over a group
+
+    @property
+    def likelihood(self) -> Any:
+        """The likelihood whose parameters these are."""
+        return self.objective.likelihood
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were learned."""
+        modules = (self.network, self.objective)
+        return sum(p.numel() for module in modules for p in module.parameters())
+
+    def __call__(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
+        with torch.no_grad():
+            return self.objective.raw(self.answering, inputs, offset).double()
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Weights and state by name, as they are saved."""
+        return {
+            **{f"network.{name}": value for name, value in self.network.state_dict().items()},
+            **{f"objective.{name}": value for name, value in self.objective.state_dict().items()},
+        }
+
+
+class PointPosterior:
+    """All mass on one weight vector."""
+
+    name: ClassVar[str] = "point"
+    keeps_rows: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        structure: Structure,
+        encoder: Encoder,
+        trained: Trained,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.structure, self.encoder, self.trained = structure, encoder, trained
+        self.options = dict(options or {})
+
+    @property
+    def likelihood(self) -> Likelihood:
+        likelihood: Likelihood = self.trained.likelihood
+        return likelihood
+
+    @property
+    def parameters(self) -> int:
+        return self.trained.parameters
+
+    @property
+    def networks(self) -> Sequence[Trained]:
+        return [self.trained]
+
+    def predictive(
+        self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
+    ) -> Predictive:
+        chunks = self.structure.raws(
+            [self.trained], self.encoder, rows, offset, notes=notes, options=self.options
+        )
+        return Predictive(self.likelihood, torch.cat([raw for each in chunks for raw in each]))
+
+    def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
+        return self.trained(inputs, offset)
+
+    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
+        return [(1.0, self.predictive(rows, offset))]
+
+    def without_recalibration(self) -> Self:
+        return self
+
+    def composition(self, kind: torch.dtype) -> Composition:
+        return Composition([(self.encoder, self.trained)])
+
+    def tensors(self) -> dict[str, Tensor]:
+        return self.trained.tensors()
+
+    def record(self) -> dict[str, Any]:
+        return {}
 
 
 class Given(NamedTuple):
@@ -49,7 +147,7 @@ class Model:
         has_offset: whether it was fitted with an offset, and needs one to predict.
         linear: the exact linear fits, with standard errors, one for each target.
         iterations: steps of the training, or of the solver.
-        out_of_fold: what was said of training rows by networks that left them out.
+        out_of_fold: predictions of training rows by networks that left them out.
         recalibration: of the predictive.
         conformal_scores: of rows that nothing else has seen.
         uses: the column roles of a model of ``ansatz.fit``.
@@ -116,7 +214,7 @@ class Model:
 
     @property
     def likelihood_name(self) -> str:
-        """The likelihood as the user would say it: a censored Weibull distribution is weibull."""
+        """The likelihood by the name that the user gives: a censored Weibull is weibull."""
         likelihood = self.likelihood
         return str(getattr(likelihood, "likelihood", likelihood).name)
 
@@ -187,14 +285,23 @@ class Model:
 
     def evaluate(self, job: Job, notes: list[str] | None = None) -> Metrics:
         """Every metric that applies, on the rows of a job."""
-        said = [] if notes is None else notes
-        served = self.predictive(job.rows, job.offset, notes=said)
+        served = self.predictive(job.rows, job.offset, notes=[] if notes is None else notes)
         found: Metrics = self.outcome.evaluate(served, job.y, job.weight)
         return found
 
     def log_likelihood(self, job: Job) -> float | None:
-        """Of all rows of a job; for Cox the partial one, None for a loss that is not a likelihood."""
+        """Sums over the rows of a job; partial for Cox, None for a loss without a density."""
         likelihood, raw = self.posterior.predictive(job.rows, job.offset, notes=[])
         if not likelihood.has_distribution:
             return None
         return -float(likelihood.joint_loss(raw, job.y, job.weight).detach().sum())
+
+
+def estimator_of(model: Model) -> Any:
+    """The estimator of the model's outcome, fitted."""
+    kind = load(model.outcome.face)
+    known = kind._get_param_names()
+    given = model.task.settings.arguments
+    face = kind(**{key: value for key, value in given.items() if key in known})
+    face.adopt(model)
+    return face

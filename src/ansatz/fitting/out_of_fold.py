@@ -1,6 +1,7 @@
 """The log score of a likelihood given x, each row evaluated by a model that never saw it."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -9,10 +10,12 @@ from torch import Tensor
 
 from ansatz.data import fold_numbers, split_rows
 from ansatz.errors import NumericalError
-from ansatz.fitting.job import Job
+from ansatz.fitting.fit_model import fit_model
+from ansatz.fitting.job import Job, take
+from ansatz.fitting.task import Task
 from ansatz.likelihoods import Likelihood
 
-Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # rows to learn from, rows to evaluate
+Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # training rows, rows to evaluate
 
 
 def choose_folds(job: Job, count: int, seed: int) -> Folds:
@@ -20,7 +23,7 @@ def choose_folds(job: Job, count: int, seed: int) -> Folds:
 
     Args:
         job: the rows.
-        count: how many; less if there are fewer groups, none if rows cannot be parted.
+        count: how many; less if there are fewer groups, none if rows cannot be split.
         seed: another seed, other folds.
     """
     keys = job.keys(seed)
@@ -91,3 +94,32 @@ def require_finite(scores: Tensor, folds: Folds) -> Tensor:
     if bad.any():
         raise NumericalError(f"the log score of {int(bad.sum())} rows is {float(scores[bad][0])}.")
     return seen
+
+
+FOLDS = 5
+
+
+class Refit(NamedTuple):
+    """Predictions of a model trained on the rows ``inside`` and not on those ``outside``."""
+
+    inside: Tensor
+    outside: Tensor
+    raw: Tensor  # (N, P), of all rows
+
+
+def out_of_fold(task: Task, job: Job, folds: int = FOLDS) -> list[Refit]:
+    """Raw numbers of rows by models that were not trained on them.
+
+    Returns:
+        One per fold; none where the rows cannot be split.
+    """
+    task = task.change(progress=0)
+    found: list[Refit] = []
+    for inside, outside in choose_folds(job, folds, task.settings.seed):
+        if not len(inside) or not len(outside):
+            continue
+        part = take(job, inside)._replace(valid=None, trainer_options={})
+        model = fit_model(task, part, finish=False)  # finishing asks for refits
+        raw = model.posterior.predictive(job.rows, job.offset, notes=[]).raw
+        found.append(Refit(torch.from_numpy(inside), torch.from_numpy(outside), raw))
+    return found

@@ -2,17 +2,23 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
 import torch
 
-from ansatz import likelihoods, outcomes
+from ansatz import likelihoods, outcomes, structures
 from ansatz.errors import DataError
-from ansatz.fitting.column_roles import ColumnRoles
+from ansatz.fitting.column_roles import ColumnRoles, is_numeric
 from ansatz.fitting.contracts.rows import Rows
-from ansatz.fitting.proposal import is_numeric
+from ansatz.fitting.contracts.structure import Structure
+from ansatz.fitting.job import Job, read_column, read_weights
+from ansatz.fitting.request import Request
+from ansatz.fitting.task import Task, split_options
+from ansatz.registry import load
+from ansatz.structures.registry import DEFAULT, claims, recognizers, row_recognizers
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -23,10 +29,9 @@ def outcome_of(likelihood: str, column_roles: ColumnRoles) -> str:
     if column_roles.task is not None:
         outcomes.registry.get(column_roles.task)  # a wrong name suggests the nearest right one
         return column_roles.task
-    for name in outcomes.names():
-        if outcomes.registry.get(name).serves(likelihood, column_roles):
-            return name
-    return outcomes.DEFAULT
+    if column_roles.is_survival:
+        return outcomes.CENSORED
+    return outcomes.claims.get(likelihood, outcomes.DEFAULT)
 
 
 class OnDisk(Protocol):
@@ -55,8 +60,8 @@ class Problem(NamedTuple):
     notes: list[str]
     fingerprint: str  # of the rows
     given: Any = None  # the outcomes, where they are not columns of the frame
-    task: str | None = None  # the outcome's name, where the likelihood does not tell it
-    part: str | None = None  # the column that says which rows are for training and which for tests
+    task: str | None = None  # the outcome's name, where the likelihood does not imply it
+    part: str | None = None  # the column that marks rows for training and test
     columns: list[Any] = []  # what each column of a table was taken for  # noqa: RUF012
     on_disk: OnDisk | None = None  # where frame and rows are a sample
 
@@ -104,15 +109,9 @@ def check_outcomes(
     *,
     named: bool = False,
 ) -> None:
-    """Refuses outcomes that the likelihood cannot produce; rows are named as the table counts them.
+    """Rejects outcomes that the likelihood cannot produce, by the row numbers of the table.
 
-    Args:
-        origin: what errors call the table.
-        frame: rows whose outcome is known.
-        column_roles: which columns tell the outcome.
-        likelihood: by name.
-        options: of the likelihood.
-        named: the user named the likelihood: classes are classes however many there are.
+    ``named``: the user named the likelihood, so that many classes are classes all the same.
     """
     likelihoods.registry.get(likelihood)  # an unknown name is an error with a suggestion
     kind = outcomes.registry.get(outcome_of(likelihood, column_roles))
@@ -123,13 +122,7 @@ def check_outcomes(
 
 
 def check_known(model: "Model", frame: pd.DataFrame, origin: str) -> None:
-    """Refuses outcomes that the likelihood of a fitted model cannot produce: they have no score.
-
-    Args:
-        model: fitted by ``ansatz.fit``.
-        frame: rows whose outcome is known.
-        origin: what errors call the table.
-    """
+    """Refuses outcomes that the likelihood of a fitted model cannot produce: they have no score."""
     column_roles = model.column_roles
     assert column_roles is not None
     try:
@@ -144,7 +137,7 @@ def check_known(model: "Model", frame: pd.DataFrame, origin: str) -> None:
 def locate(
     error: DataError, origin: str, frame: pd.DataFrame, column_roles: ColumnRoles
 ) -> DataError:
-    """The same error, told of a table: its name, the column, and rows as the table counts them."""
+    """Adds the name of the table, the column and its row number to an error."""
     where = "" if str(error).startswith(("row ", "column ")) else f"{column_roles.outcome_name}: "
     named = (
         where
@@ -185,3 +178,100 @@ def row_number(frame: pd.DataFrame, position: int) -> int:
     """The number of a row as its file counts them."""
     label = frame.index[position]
     return int(label) + 1 if isinstance(label, int | np.integer) else position + 1
+
+
+def with_structure(request: Request) -> Request:
+    """Decides what x looks like, and refuses options of other structures."""
+    x = structure_of(request.data, request.options["x"], request.given)
+    request.check(x)
+    return request.but(x=x)
+
+
+def reading(request: Request) -> AbstractContextManager[Problem]:
+    """Reads the data of a request and decides what is predicted; what is on disk stays inside."""
+    structure: Structure = structures.create(str(request.options["x"]))
+    found: AbstractContextManager[Problem] = structure.reading(request, how(request))
+    return found
+
+
+def how(request: Request) -> dict[str, Any]:
+    """The options with which a structure reads the data of a request."""
+    options = request.options
+    return {
+        "likelihood": options["likelihood"],
+        "options": split_options(options["likelihood"], request.settings())[1],
+        "roles": options["roles"],
+        "drop": options["drop"],
+        "reader": request.reader(),
+        "memory": request.memory(),
+    }
+
+
+def structure_of(
+    data: Any, asked: str | None = None, options: Mapping[str, Any] | None = None
+) -> str:
+    """Names the structure of data for a fit; a wrong name suggests the nearest right one."""
+    given = [name for option, name in claims.items() if (options or {}).get(option) is not None]
+    return _structure(asked, given, recognizers, data)
+
+
+def structure_of_rows(X: Any, asked: str = "auto") -> str:
+    """Names the structure of what was given to an estimator as X."""
+    return _structure(asked, [], row_recognizers, X)
+
+
+def _structure(
+    asked: str | None, given: list[str], questions: Mapping[str, str], about: Any
+) -> str:
+    if asked is not None and asked != "auto":
+        structures.registry.get(asked)
+        return asked
+    found = (name for name, place in questions.items() if load(place)(about))
+    return given[0] if given else next(found, DEFAULT)
+
+
+def read_job(problem: Problem, task: Task) -> Job:
+    """Reads the rows of a problem for a task; errors name the table's own rows.
+
+    The task's outcome remembers what it read: names and classes.
+    """
+    frame = problem.frame
+    weight, offset = problem.column_roles.weight(frame), problem.column_roles.offsets(frame)
+    try:
+        job = _read(problem, task, weight, offset)
+    except DataError as error:
+        raise locate(error, problem.origin, frame, problem.column_roles) from None
+    rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
+    if rows.dtype.kind == "i":
+        job = job._replace(index=torch.from_numpy(rows + 1))
+    group, time, part = _order(problem)
+    return job._replace(group=group, time=time, part=part)
+
+
+def _read(problem: Problem, task: Task, weight: Any, offset: Any) -> Job:
+    rows, outcome = problem.rows, task.outcome
+    codes, target = outcome.encode(
+        outcome.beside(problem.outcomes, rows), task.settings, reset=True
+    )
+    mass, extra = read_weights(weight, rows), read_column("offset", offset, len(rows))
+    seen = mass > 0  # a row of weight 0 is a row that is not there
+    if not seen.all():
+        rows, codes, mass = rows[seen], codes[seen], mass[seen]
+        extra = None if extra is None else extra[seen]
+    job = Job(
+        rows,
+        torch.from_numpy(np.array(codes)),  # a copy: the given one may be read-only
+        target,
+        torch.from_numpy(outcome.reweight(codes, mass, task.settings)),
+        None if extra is None else torch.from_numpy(extra),
+        torch.from_numpy(np.flatnonzero(seen)),
+    )
+    return outcome.read(job)
+
+
+def _order(problem: Problem) -> tuple[Any, Any, Any]:
+    """The columns that govern every split."""
+    frame, column_roles = problem.seen, problem.column_roles
+    names = column_roles.group, column_roles.time, problem.part
+    group, time, part = (None if name is None else frame[name].to_numpy() for name in names)
+    return group, time, part

@@ -15,7 +15,7 @@ from ansatz.fitting.split import warn_of_duplicates
 if TYPE_CHECKING:
     import pandas as pd
 
-Tell = Callable[[str], None]  # takes a sentence about what was read
+Notify = Callable[[str], None]  # takes a sentence about what was read
 
 
 class Written(NamedTuple):
@@ -57,12 +57,7 @@ class ReadAgain:
         return found[slice(0, most)]
 
     def frames(self, face: Any, **options: Any) -> "Iterator[pd.DataFrame]":
-        """Predicts the rows by an estimator, table by table.
-
-        Args:
-            face: the fitted estimator.
-            options: of its ``predict_frame``.
-        """
+        """Predicts the rows by an estimator, table by table."""
         found = face.predict_frame(self.table, **options)
         for place, (name, values) in enumerate(self.names.items()):
             found.insert(place, name, list(values))
@@ -79,6 +74,6 @@ class ReadAgain:
     def evaluate(self, face: Any) -> tuple[Metrics, list[str]]:
         """Evaluates an estimator on the rows; the sentences warn of duplicates of training rows."""
         metrics: Metrics = face.evaluate(self.table)
-        mask = face.copies(self.table)
+        mask = face.duplicates(self.table)
         honest = face.evaluate(self.take(~mask)) if mask.any() and not mask.all() else None
         return metrics, warn_of_duplicates(mask, honest)

@@ -38,7 +38,7 @@ class Recalibration(NamedTuple):
 
 
 def kind_of(likelihood: Likelihood) -> Kind | None:
-    """What can be recalibrated in a likelihood; None for one without a spread of its own."""
+    """What can be recalibrated in a likelihood; None for one without a dispersion of its own."""
     if likelihood.name in ("bernoulli", "categorical", "von_mises"):
         return "temperature"
     if not likelihood.has_distribution or likelihood.name in ("cox", "discrete_hazard"):
@@ -61,11 +61,6 @@ def for_mixture(kind: Kind, factor: float, disagreement: float) -> float:
     if a member is right when stretched by c. For other kinds, where no such sum holds, a c above 1
     is halved on the logarithmic scale; one below 1 is kept, as a mixture is no surer than members
     that were not sure enough.
-
-    Args:
-        kind: what is multiplied.
-        factor: c.
-        disagreement: :math:`\rho`.
     """
     if kind != "scale":
         return min(factor, math.sqrt(factor))

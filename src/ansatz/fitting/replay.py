@@ -9,11 +9,9 @@ import pandas as pd
 from ansatz import outcomes
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
-from ansatz.fitting.faces import face_of
-from ansatz.fitting.first_steps import read_job
 from ansatz.fitting.job import Job, take
-from ansatz.fitting.model import Model
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.model import Model, estimator_of
+from ansatz.fitting.problem import Problem, read_job
 from ansatz.fitting.provenance import (
     Provenance,
     RowChecksums,
@@ -31,7 +29,7 @@ from ansatz.fitting.task import Task
 class Replay(NamedTuple):
     """A fitted model with the rows of its fit, in the parts that the fit made of them.
 
-    ``problem`` and ``origin`` are None for a model of ``estimator.fit(X, y)``, whose rows were
+    ``problem`` and ``provenance`` are None for a model of ``estimator.fit(X, y)``, whose rows were
     given anew: then all of them are test rows.
     """
 
@@ -40,11 +38,11 @@ class Replay(NamedTuple):
     problem: Problem | None
     job: Job
     parts: Parts
-    origin: Provenance | None
+    provenance: Provenance | None
 
     @property
     def learn(self) -> Job:
-        """The rows that the model learned from, those that stopped it among them."""
+        """The training rows, those that stopped the training among them."""
         return take(self.job, self.parts.learn)
 
     @property
@@ -54,7 +52,7 @@ class Replay(NamedTuple):
 
 
 def replay(model: Any, data: Any = None) -> Replay:
-    """The rows of a fit: read again from where they were, verified, and parted as they were.
+    """Reads the rows of a fit again, verifies them, and splits them as the fit did.
 
     Args:
         model: a model's folder, a ``Fit``, an estimator or a ``Model``.
@@ -68,27 +66,27 @@ def replay(model: Any, data: Any = None) -> Replay:
     """
     if isinstance(model, Fit):
         name, found = _name(model), model.fitted
-        if data is None and model.posed is not None:
-            problem, job, parts = model.posed
+        if data is None and model.split_problem is not None:
+            problem, job, parts = model.split_problem
             return Replay(name, found, problem, job, parts, provenance_of(found))
     elif isinstance(model, str | Path):
         name, found = str(model), load_model(model)
     else:
         name, found = "the model", getattr(model, "model_", model)
-    origin = provenance_of(found, name)
-    if origin is None:
+    provenance = provenance_of(found, name)
+    if provenance is None:
         return _given(name, found, data)
-    problem = _read(name, origin, data, found)
+    problem = _read(name, provenance, data, found)
     settings = found.task.settings
-    options = {**settings.options, "holdout": origin.holdout}
+    options = {**settings.options, "holdout": provenance.holdout}
     outcome = outcomes.create(found.outcome.name)
     task = Task.of(found.structure.name, outcome, settings.change(options=options))
     job = read_job(problem, task)
-    asked = origin.asked.options
-    share = origin.test if asked["folds"] is None else 0.0
-    parts = split(job, task, share, asked["seed"], given=origin.given)
-    _verify_split(name, origin.rows, RowChecksums.of(problem, job, parts))
-    return Replay(name, found, problem, job, parts, origin)
+    asked = provenance.asked.options
+    share = provenance.test if asked["folds"] is None else 0.0
+    parts = split(job, task, share, asked["seed"], given=provenance.given)
+    _verify_split(name, provenance.rows, RowChecksums.of(problem, job, parts))
+    return Replay(name, found, problem, job, parts, provenance)
 
 
 def _name(fit: Fit) -> str:
@@ -96,7 +94,7 @@ def _name(fit: Fit) -> str:
 
 
 def _given(name: str, model: Model, data: Any) -> Replay:
-    """Rows for a model that remembers none: nothing tells whether it learned from them."""
+    """Takes rows for a model without a record of its own; it may have trained on them."""
     if not isinstance(data, tuple):
         raise ModelError(
             f"{name} was saved without a record of its rows: by an older version, from a table "
@@ -105,32 +103,32 @@ def _given(name: str, model: Model, data: Any) -> Replay:
         )
     if not 2 <= len(data) <= 4:
         raise UsageError("data must be (X, y), (X, y, weight) or (X, y, weight, offset).")
-    job = face_of(model).read_again(*data)
+    job = estimator_of(model).read_again(*data)
     none = np.empty(0, dtype=np.intp)
     parts = Parts(none, none, np.arange(len(job.y), dtype=np.intp))
     return Replay(name, model, None, job, parts, None)
 
 
-def _read(name: str, origin: Provenance, data: Any, model: Model) -> Problem:
+def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem:
     """The table, verified by its marks."""
-    given = _find(name, origin.source) if data is None else data
+    given = _find(name, provenance.source) if data is None else data
     source = Source.of(given)
-    asked, reader = origin.asked.options, origin.asked.reader()
-    if source.kind != "file":  # what else was said is in the rows
+    asked, reader = provenance.asked.options, provenance.asked.reader()
+    if source.kind != "file":  # other options are in the rows
         reader = {name: reader[name] for name in ("tiles",) if name in reader}
     if isinstance(given, pd.DataFrame):
         given = given.copy(deep=False)  # its columns get names
     options = model.task.settings.likelihood_options if asked["likelihood"] else None
     problem: Problem = model.structure.problem(
         given,
-        ColumnRoles.model_validate(origin.column_roles),
+        ColumnRoles.model_validate(provenance.column_roles),
         likelihood=asked["likelihood"],
         options=options,
         roles=asked["roles"],
         drop=asked["drop"],
         reader=reader,
     )
-    _verify_table(name, source, origin.rows, problem)
+    _verify_table(name, source, provenance.rows, problem)
     return problem
 
 
@@ -177,5 +175,5 @@ def _verify_split(name: str, then: RowChecksums, now: RowChecksums) -> None:
     if then != now:
         raise ModelError(
             f"{name}: this version parts the rows otherwise than the one that fitted it: its test "
-            "rows cannot be told. Fit it again."
+            "rows cannot be found. Fit it again."
         )

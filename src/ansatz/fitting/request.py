@@ -2,20 +2,30 @@
 
 import copy
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, cast, get_args, get_origin
 
 from ansatz.errors import UsageError
+from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.option import Declared, Option, declared
-from ansatz.fitting.options.tables import OWNERS, FitOptions, refuse_foreign, settings_of
+from ansatz.fitting.options.tables import (
+    FitOptions,
+    InferenceSettings,
+    NetworkSettings,
+    OutcomeOptions,
+    OutcomeSettings,
+    TrainingSettings,
+)
+from ansatz.fitting.options.vector import VectorOptions, VectorSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ansatz.fitting.column_roles import ColumnRoles
+
 
 _OF_TEXT = {"min_length", "pattern"}
 _SEQUENCE, _MAPPING = get_origin(Sequence[int]), get_origin(Mapping[str, int])
@@ -81,7 +91,7 @@ class Request(NamedTuple):
         """The options of network, likelihood and training; ``owner.key`` is the key of its owner.
 
         Those of the likelihood and of networks other than the default keep their owner's name:
-        their constructors say what they take.
+        their constructors check them.
         """
         found: dict[str, Any] = {
             name: self.given[name] for name in ("pretrained", "freeze") if name in self.given
@@ -107,7 +117,7 @@ class Request(NamedTuple):
                 check(value)
 
     def record(self) -> dict[str, Any]:
-        """The options that decide the model, as JSON can say them."""
+        """The options that decide the model, as JSON can hold them."""
         from ansatz.storage.json_file import plain
 
         table = declared(FitOptions)
@@ -148,13 +158,7 @@ def defaults(table: type) -> dict[str, Any]:
 
 
 def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, Any]:
-    """Checks options against their table; the first that is wrong is named.
-
-    Args:
-        given: by name; None is not given, and neither is a default.
-        table: a ``TypedDict`` of options.
-        source: what messages call the call, the command or the file.
-    """
+    """Checks options against their table; the first that is wrong is named."""
     from pydantic import ValidationError
 
     known = declared(table)
@@ -210,7 +214,7 @@ def _model(table: type) -> "type[BaseModel]":
 
 
 def _checked(kind: Any, option: Option) -> Any:
-    """The type of a value as JSON can say it, with the limits of its numbers and texts."""
+    """The type of a value as JSON can hold it, with the limits of its numbers and texts."""
     from pydantic import Field
 
     if get_origin(kind) in (Union, UnionType):
@@ -241,3 +245,70 @@ def _plain(value: Any, each: Declared) -> Any:
     if _SEQUENCE in takes and isinstance(value, tuple | set | frozenset):
         return list(value)
     return [value] if each.option.listed and type(value) in takes else value
+
+
+class Owner(NamedTuple):
+    """Whoever has options of its own.
+
+    Args:
+        name: of the owner: a structure's, or what it is.
+        tables: of options that have a name in ``ansatz.fit`` and on the command line.
+        settings: tables of those that ``--set`` takes.
+        data: for a structure, what such data are called.
+    """
+
+    name: str
+    tables: tuple[type, ...] = ()
+    settings: tuple[type, ...] = ()
+    data: str | None = None
+
+
+_OWNERS = (
+    Owner("vector", (VectorOptions,), (VectorSettings,), "tables"),
+    Owner("grid", (GridOptions,), (GridSettings,), "images"),
+    Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
+    Owner("inference", (), (InferenceSettings,)),
+    Owner("network", (), (NetworkSettings,)),
+    Owner("training", (), (TrainingSettings,)),
+)
+
+
+OWNERS = {owner.name: owner for owner in _OWNERS}
+
+
+def settings_of(owner: str) -> frozenset[str]:
+    """Lists the options of an owner that ``--set`` takes."""
+    return frozenset(name for table in OWNERS[owner].settings for name in declared(table))
+
+
+@cache
+def fit_settings() -> frozenset[str]:
+    """Lists the options of all owners that ``--set`` takes."""
+    return frozenset().union(*(settings_of(owner) for owner in OWNERS))
+
+
+def settings_with(structure: str) -> frozenset[str]:
+    """Lists the options that ``--set`` takes where x is of a structure."""
+    others = [name for name, each in OWNERS.items() if each.data and name != structure]
+    return fit_settings().difference(*map(settings_of, others))
+
+
+def refuse_foreign(
+    names: Iterable[str], structure: str, *, settings: bool = False, fitted: bool = False
+) -> None:
+    """Refuses options that belong to another structure than the one that x has."""
+    for name in names:
+        for owner, each in OWNERS.items():
+            if each.data is None or owner == structure:
+                continue
+            for table in each.settings if settings else each.tables:
+                if name in declared(table):
+                    flag = declared(table)[name].option.flag(name)
+                    spelled = f"'{name}'" if flag == f"--{name}" else f"'{name}' ({flag})"
+                    mine = OWNERS.get(structure, Owner(structure))
+                    known = mine.data or f"of structure {structure}"
+                    advice = "" if fitted else f", or give --x {owner} if that is what they are"
+                    raise UsageError(
+                        f"{spelled} is an option of {each.data}, and these are {known}: leave it "
+                        f"out{advice}."
+                    )

@@ -1,20 +1,36 @@
-"""What a fit gives back: the model, what it was fitted to, and how it does."""
+"""The result of a fit, and its place on disk: checkpoints, then the model."""
 
+import hashlib
+import json
+import math
+import shutil
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ansatz.data import Column
+from ansatz.errors import UsageError
 from ansatz.fitting.contracts.outcome import Metrics
-from ansatz.fitting.faces import face_of
 from ansatz.fitting.job import Job
-from ansatz.fitting.model import Model
+from ansatz.fitting.model import Model, estimator_of
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.provenance import Provenance
+from ansatz.fitting.request import Request
+from ansatz.fitting.saved import load_model, save_model
 from ansatz.fitting.split import Parts
+from ansatz.fitting.task import Task
+from ansatz.storage import check_target
+from ansatz.training.machine import current_processes
 
-_NOT_EVIDENCE = ("fitted", "folder", "columns", "rows_of", "posed", "origin")  # of the run
+_NOT_EVIDENCE = (
+    "fitted",
+    "folder",
+    "columns",
+    "rows_of",
+    "split_problem",
+    "provenance",
+)  # of the run
 
 
 @dataclass
@@ -49,13 +65,13 @@ class Fit:
     recipe: dict[str, Any] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
     rows_of: dict[str, Any] = field(default_factory=dict, repr=False)  # (X, y) of learn and test
-    origin: Provenance | None = field(default=None, repr=False)  # how it was asked for
-    posed: tuple[Problem, Job, Parts] | None = field(default=None, repr=False)  # its rows
+    provenance: Provenance | None = field(default=None, repr=False)  # how it was asked for
+    split_problem: tuple[Problem, Job, Parts] | None = field(default=None, repr=False)  # its rows
 
     @cached_property
     def model(self) -> Any:
         """The fitted estimator."""
-        return face_of(self.fitted)
+        return estimator_of(self.fitted)
 
     def evidence(self) -> dict[str, Any]:
         """What is kept of the fit beside its model."""
@@ -87,3 +103,132 @@ def describe_training(model: Model) -> dict[str, Any]:
     if model.history is not None:
         found["stopped"] = model.history.stop_reason
     return found
+
+
+class Run:
+    """One fit's place on disk: ``OUT`` for the model, ``OUT.training`` for its checkpoints."""
+
+    def __init__(self, request: Request, fingerprint: dict[str, str]) -> None:
+        options = request.options
+        self.out = None if options["out"] is None else Path(options["out"])
+        self.overwrite, self.resume = options["overwrite"], options["resume"]
+        self.force, self.fingerprint = options["force"], fingerprint
+        progress = 0 if options["progress"] == "off" else options["progress"]
+        self._shown = {"progress": progress, "tensorboard": options["tensorboard"]}
+        if self.out is None:
+            if self.resume:
+                raise UsageError("--resume needs --out, the folder of the run to go on with.")
+            return
+        check_target(self.out, overwrite=self.overwrite or self.resume)
+        if self.checkpoints.exists() and not (self.resume or self.overwrite):
+            raise UsageError(
+                f"{self.checkpoints} holds an unfinished run: go on with --resume, or start anew "
+                "with --overwrite."
+            )
+
+    @property
+    def checkpoints(self) -> Path:
+        """The folder of the checkpoints."""
+        assert self.out is not None
+        return self.out.with_name(self.out.name + ".training")
+
+    def finished(self) -> Fit | None:
+        """The fit that is already there, when asked to resume it."""
+        is_there = self.out is not None and self.resume and self.out.exists()
+        self._agree(is_there)
+        if self.out is None or not is_there:
+            return None
+        model = load_model(self.out)
+        evidence = model.evidence
+        if evidence.get("fingerprint") != self.fingerprint and not self.force:
+            raise UsageError(
+                f"{self.out} was fitted to other data or with other options. Choose another --out, "
+                "--overwrite it, or --force to keep it."
+            )
+        if self.checkpoints.exists():  # killed after the model was written
+            shutil.rmtree(self.checkpoints, ignore_errors=True)  # of several processes, one does it
+        return _from_evidence(model, self.out, evidence["fit"])
+
+    def trainer_options(self) -> dict[str, Any]:
+        """What the trainer shows, and what it needs to leave checkpoints and to resume."""
+        if self.out is None:
+            return self._shown
+        is_stale = self.overwrite and not self.resume and self.checkpoints.exists()
+        if is_stale and self._is_first:
+            shutil.rmtree(self.checkpoints)
+        return {
+            **self._shown,
+            "checkpoint": self.checkpoints,
+            "resume": self.resume,
+            "force": self.force,
+            "fingerprint": self.fingerprint,
+        }
+
+    def save(self, result: Fit) -> Fit:
+        """Writes the model with its evidence, then removes the checkpoints.
+
+        Of several processes the first one writes, and the others wait until it has.
+        """
+        result.folder = self.out
+        result.fitted.evidence = {
+            "fingerprint": self.fingerprint,
+            "fit": _evidence(result),
+            "provenance": None
+            if result.provenance is None
+            else result.provenance.model_dump(mode="json"),
+        }
+        if self.out is None:
+            return result
+        if self._is_first:
+            save_model(result.fitted, self.out, overwrite=self.overwrite)
+            if self.checkpoints.exists():
+                shutil.rmtree(self.checkpoints)
+        processes = current_processes()
+        if processes is not None:
+            processes.gather()
+        return result
+
+    @property
+    def _is_first(self) -> bool:
+        processes = current_processes()
+        return processes is None or processes.is_first
+
+    def _agree(self, is_there: bool) -> None:
+        """Several processes must see the same data, and the same folder before anyone writes."""
+        processes = current_processes()
+        if processes is not None:
+            seen = {**self.fingerprint, f"whether {self.out} is finished": is_there}
+            advice = "Give every process the same file; the folder must be on a shared disk."
+            processes.agree(seen, advice)
+
+
+def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
+    """What a run that goes on must have in common with the one that began: data and options."""
+    settings = {
+        **{name: repr(value) for name, value in task.settings.arguments.items()},
+        "column_roles": problem.column_roles.model_dump(),
+        "columns": [(column.name, column.role) for column in problem.columns],
+        **others,
+    }
+    for name in ("time_limit", "verbose", "n_jobs"):  # they change no number
+        settings.pop(name, None)
+    text = json.dumps(settings, sort_keys=True, default=str)
+    return {"data": problem.fingerprint, "options": hashlib.sha256(text.encode()).hexdigest()}
+
+
+def _evidence(result: Fit) -> dict[str, Any]:
+    kept = result.evidence()
+    for name in ("metrics", "linear", "constant"):  # JSON has no infinity
+        if kept[name] is not None:
+            kept[name] = {k: v if _is_finite(v) else None for k, v in kept[name].items()}
+    return kept
+
+
+def _is_finite(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)
+
+
+def _from_evidence(model: Model, folder: Path, kept: dict[str, Any]) -> Fit:
+    kept = dict(kept)  # the model keeps its own
+    notes = [*kept.pop("notes", []), "the run was finished: nothing to do."]
+    return Fit(fitted=model, folder=folder, notes=notes, columns=model.columns or [], **kept)

@@ -14,14 +14,13 @@ from torch import Tensor, nn
 from ansatz import inference, likelihoods, networks, outcomes, structures
 from ansatz.errors import AnsatzError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
-from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.outcome import Outcome
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Structure
-from ansatz.fitting.faces import face_of
-from ansatz.fitting.model import Model
-from ansatz.fitting.options.tables import fit_settings
+from ansatz.fitting.model import Model, Trained, estimator_of
 from ansatz.fitting.recalibration import Recalibration
 from ansatz.fitting.recipe import Recipe, one_line, plain_augment
+from ansatz.fitting.request import fit_settings
 from ansatz.fitting.specification import (
     FeatureRecord,
     HistoryRecord,
@@ -33,7 +32,6 @@ from ansatz.fitting.specification import (
 )
 from ansatz.fitting.summaries import SavedSummary, summarize_linear
 from ansatz.fitting.task import ARGUMENTS, Settings, Task
-from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import ready
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import TargetSpec
@@ -49,7 +47,7 @@ from ansatz.storage import (
 )
 from ansatz.training import History, Supervised
 
-_DEFAULTS: dict[str, Any] = {  # of arguments that JSON cannot say, or that older models lack
+_DEFAULTS: dict[str, Any] = {  # of arguments that JSON cannot hold, or that older models lack
     "random_state": 0,
     "inference": "point",
     "device": "auto",
@@ -96,7 +94,7 @@ def load(folder: str | Path, *, network: nn.Module | None = None) -> Any:
         ...
         ansatz.errors.ModelError: nowhere: there is no such folder
     """
-    return face_of(load_model(folder, network=network))
+    return estimator_of(load_model(folder, network=network))
 
 
 def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -123,7 +121,7 @@ def load_model(folder: str | Path, *, network: nn.Module | None = None) -> Model
     path = Path(folder)
     manifest = verify_folder(path, "model")
     try:
-        record = Specification.model_validate(read_json(path / "ansatz.json"))
+        record = Specification.read(read_json(path / "ansatz.json"))
         model = _rebuild(record, path, network, manifest.files)
         if "conformal.safetensors" in manifest.files:
             model.conformal_scores = read_tensors(path / "conformal.safetensors")["scores"]
@@ -257,7 +255,7 @@ def _trained(
 
 
 def _arguments(record: Specification, network: nn.Module | None) -> dict[str, Any]:
-    """The estimator's arguments; what JSON cannot say is made from the rest of the record."""
+    """The estimator's arguments; what JSON cannot hold is made from the rest of the record."""
     unknown = [name for name in record.parameters if name not in ARGUMENTS | fit_settings()]
     if unknown:
         raise ModelError(f"unknown parameter '{unknown[0]}'.")
@@ -351,7 +349,7 @@ def _outputs(trained: Trained) -> int:
 
 
 def _plain_parameters(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that JSON can say; objects are recorded elsewhere."""
+    """The arguments that JSON can hold; objects are recorded elsewhere."""
     plain: dict[str, Any] = {}
     for name, value in arguments.items():
         if isinstance(value, (nn.Module, np.random.RandomState)):

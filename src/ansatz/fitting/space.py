@@ -58,10 +58,6 @@ def training_space(recipe: "Recipe", rows: float) -> Space:
     ================= ==========================================================
 
     A recipe that takes all rows at once keeps doing so.
-
-    Args:
-        recipe: the default for these rows.
-        rows: the sum of their weights.
     """
     space: Space = {"learning_rate": Range(3e-4, 3e-2), "weight_decay": Range(1e-4, 1.0)}
     if recipe.batch_size:
@@ -79,10 +75,6 @@ def network_space(network: str | None, training: Space) -> Space:
     ``dropout``    0 to 0.5
     ``activation`` silu, relu, gelu, tanh
     ============== ==========================================================
-
-    Args:
-        network: by name; None where several are tried.
-        training: its space.
     """
     if network != "mlp":
         return training

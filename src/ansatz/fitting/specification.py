@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from ansatz.data import Column
 from ansatz.fitting.summaries import SavedSummary
@@ -76,15 +76,14 @@ class Specification(_Strict):
     evidence: dict[str, Any]
     iterations: int
 
-    @model_validator(mode="before")
     @classmethod
-    def _migrate(cls, record: Any) -> Any:
-        """Brings records of formats 1 and 2 to the names that this version writes."""
+    def read(cls, record: Any) -> "Specification":
+        """Validates a record of this format, or of formats 1 and 2 under their older names."""
         if isinstance(record, dict) and "estimator" in record:
             record = _of_format_1(record)
         if isinstance(record, dict) and "uses" in record:
             record = _of_format_2(record)
-        return record
+        return cls.model_validate(record)
 
 
 _MEMBERS = "ensemble"  # the field of how members are put together
@@ -162,7 +161,7 @@ def _renamed(value: Any) -> Any:
     if isinstance(name, str) and name in {*_AUGMENTATIONS, "shift", "elastic"}:
         found = {("pixels" if k == "cells" else k): v for k, v in found.items()}
         found["name"] = _AUGMENTATIONS.get(name, name)
-    if name == "pca_color" and "spread" in found:
+    if "spread" in found and (name == "pca_color" or found.get("structure") == "grid"):
         found["scale"] = found.pop("spread")
     return found
 

@@ -1,4 +1,4 @@
-"""What ``summary()`` answers: a linear model's table, or a network's effects."""
+"""Summaries and descriptions of a fitted model."""
 
 import html
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import resample
 
 from ansatz.data import as_frame, is_frame
+from ansatz.fitting.model import Model
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import NetworkSummary, average_marginal_effects
 
@@ -53,16 +54,9 @@ def summarize(
     """A linear model's summary as R prints it; for a network what takes its place.
 
     A network has no coefficients, no AIC and no in-sample deviance test: it has the deviance that
-    it explains on rows it did not learn from, and average marginal effects, their intervals from
-    refits to bootstrap samples of the rows that it did learn from. Cells of grids are no columns
+    it explains on held-out rows, and average marginal effects, their intervals from
+    refits to bootstrap samples of the training rows. Pixels of images are not columns
     that could have effects: there it is the table of the network's layers.
-
-    Args:
-        estimator: fitted.
-        X: held-out rows, needed for a network.
-        y: their outcomes.
-        training: (X, y) of the fit; without them effects have no intervals.
-        refits: bootstrap refits behind the intervals; 0 for none.
     """
     model = estimator.model_
     own = model.structure.summary(model) or model.outcome.summary(model)
@@ -168,7 +162,7 @@ def _refits(estimator: Any, X: Any, y: Any, count: int) -> list[Any]:
 
 
 def _deviance_explained(estimator: Any, X: Any, y: Any) -> float | None:
-    """1 - deviance / deviance of the constant model; None for a likelihood without unit deviances."""
+    """1 - deviance / null deviance; None for a likelihood without unit deviances."""
     model = estimator.model_
     if type(model.likelihood).unit_deviance is Likelihood.unit_deviance:
         return None
@@ -180,3 +174,35 @@ def _deviance_explained(estimator: Any, X: Any, y: Any) -> float | None:
     residual = likelihood.unit_deviance(raw, job.y).sum()
     null = likelihood.unit_deviance(constant.expand_as(raw), job.y).sum()
     return float(1 - residual / null)
+
+
+def describe_model(model: Model) -> dict[str, Any]:
+    """Structure, network, likelihood, columns, recipe and evidence of a fitted model."""
+    recipe, history, fit = model.recipe, model.history, model.evidence.get("fit", {})
+    outcome, likelihood = model.outcome, model.likelihood
+    labels, networks = outcome.labels, model.posterior.networks
+    return {
+        "structure": model.structure.name,
+        "network": model.network_name,
+        "network_options": networks[0].options if networks else None,
+        "parameters": model.parameters,
+        "likelihood": model.likelihood_name,
+        "likelihood_options": getattr(likelihood, "likelihood", likelihood).options,
+        "inference": model.task.settings.inference,
+        "target": outcome.names,
+        outcome.labels_are: None if labels is None else labels.tolist(),
+        "columns": [
+            {"name": column.name, "role": column.role, "note": column.note}
+            for column in model.columns or model.encoder.columns
+        ],
+        "rows": fit.get("rows"),
+        "metrics": fit.get("metrics"),
+        "linear": fit.get("linear"),
+        "constant": fit.get("constant"),
+        "recipe": None if recipe is None else recipe.sentence(model.network_name),
+        "stopped": None if history is None else history.stop_reason,
+        "seed": fit.get("seed"),
+        "notes": fit.get("notes", []),
+        "fingerprint": model.evidence.get("fingerprint"),
+        **({"contains": "the training rows"} if model.posterior.keeps_rows else {}),
+    }

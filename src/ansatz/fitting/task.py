@@ -5,22 +5,25 @@ import inspect
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 from torch import nn
 
-from ansatz import inference, likelihoods, networks, structures
+from ansatz import inference, likelihoods, networks, outcomes, structures
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.inference import Inference
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
-from ansatz.fitting.options.tables import refuse_foreign
 from ansatz.fitting.recipe import Recipe, RecipeOptions, one_line
+from ansatz.fitting.request import Request, fit_settings, refuse_foreign, settings_of
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import choose_device
+
+if TYPE_CHECKING:
+    from ansatz.fitting.problem import Problem
 
 
 class Plan(NamedTuple):
@@ -172,7 +175,7 @@ class Settings:
 
     @property
     def trainer_options(self) -> dict[str, Any]:
-        """What :class:`~ansatz.training.Trainer` is told."""
+        """The options of :class:`~ansatz.training.Trainer`."""
         return {
             "device": self.device,
             "time_limit": self.time_limit,
@@ -206,7 +209,7 @@ class Task(NamedTuple):
         """The likelihood of such outcomes, which knows the number of classes.
 
         Few rows cannot distinguish a dispersion that varies with x from one that does not: below a
-        number that the inference tells, a likelihood given by name has a constant dispersion, and
+        number that the inference sets, a likelihood given by name has a constant dispersion, and
         so has a linear model, as in glm.
         """
         few = rows < self.inference.few or self.settings.is_linear
@@ -299,3 +302,87 @@ class Task(NamedTuple):
         if isinstance(plan.network, str) and not self.is_solved(job):
             inputs = job.rows.spec or InputSpec.of(1)
             networks.create(plan.network, inputs=inputs, outputs=1, **plan.network_options)
+
+
+_LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
+_OF_LINEAR = {"class_weight", "classes", "layout", "prior", "unranked"}
+
+
+def task_of(request: Request, problem: "Problem") -> Task:
+    """The task that a request asks for."""
+    options = request.options
+    others, _ = split_options(options["likelihood"], request.settings())
+    structure: Structure = structures.create(str(options["x"]))
+    network = network_of(request, problem)
+    settings = settings_for(problem, network, others, structure).change(
+        inference=options["inference"],
+        seed=options["seed"],
+        device=options["device"],
+        time_limit=options["time_limit"],
+    )
+    return Task.of(structure.name, outcomes.create(problem.kind), settings)
+
+
+def network_of(request: Request, problem: "Problem") -> str:
+    """The network that a request names, or the default of its structure."""
+    structure: Structure = structures.create(str(request.options["x"]))
+    axis = outcomes.registry.get(problem.kind).axis
+    default = structure.network(axis) if problem.rows.has_features else "linear"
+    return request.options["network"] or str(default)
+
+
+def split_options(
+    likelihood: str | None, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of the fit and the network, and those of the likelihood."""
+    named = {
+        k.removeprefix(_LIKELIHOOD): v for k, v in options.items() if k.startswith(_LIKELIHOOD)
+    }
+    others = {k: v for k, v in options.items() if not k.startswith(_LIKELIHOOD)}
+    if likelihood is None:
+        if named:
+            raise UsageError(
+                f"--set {_LIKELIHOOD}{next(iter(named))}: name the likelihood as well."
+            )
+        return others, {}
+    known = inspect.signature(likelihoods.registry.get(likelihood)).parameters
+    odd = [name for name in named if name not in known]
+    if odd:
+        raise UsageError(f"--set {_LIKELIHOOD}{odd[0]}: not an option of {likelihood}.")
+    mine = {k: v for k, v in others.items() if k in known and k not in fit_settings()}
+    return {k: v for k, v in others.items() if k not in mine}, {**mine, **named}
+
+
+def settings_for(
+    problem: "Problem", network: str, options: Mapping[str, Any], structure: Structure
+) -> Settings:
+    """Sorts options into those of the network's factory and those of the fit."""
+    takes = inspect.signature(networks.registry.get(network)).parameters
+    outcome = outcomes.registry.get(problem.kind)
+    known = fit_settings() - (structure.leaves_to(network) & set(takes))
+    known -= settings_of("outcome") - outcome.settings
+    mine = {name: value for name, value in options.items() if name in known}
+    others = {
+        name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known
+    }
+    if network == "linear" and structure.solves:
+        _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
+    return Settings(
+        problem.likelihood,
+        network,
+        likelihood_options=problem.likelihood_options,
+        network_options=others,
+        options={k: v for k, v in mine.items() if k not in ("n_jobs", "verbose")},
+        threads=mine.get("n_jobs"),
+        progress=mine.get("verbose", 0),
+    )
+
+
+def _refuse_of_networks(names: list[str], problem: "Problem") -> None:
+    """Rejects options of networks, which would do nothing to a linear model."""
+    if names:
+        named = " or ".join(problem.candidates)
+        raise UsageError(
+            f"'{names[0]}' is not an option of a linear model with likelihood {named}. To see the "
+            f"likelihood's: ansatz show {problem.candidates[0]}."
+        )

@@ -12,29 +12,20 @@ from torch import Tensor, nn
 
 from ansatz import inference
 from ansatz.data import Batch, TensorSource
+from ansatz.data.batch import take_rows
 from ansatz.data.source import Source
-from ansatz.errors import DataError, ModelError, UsageError
+from ansatz.errors import AnsatzError, DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
-from ansatz.fitting.contracts.exporter import Exporter
+from ansatz.fitting.contracts.exporter import Exporter, TensorExporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import (
-    Beside,
-    Facts,
-    Feed,
-    LikelihoodScores,
-    Linear,
-    Structure,
-)
+from ansatz.fitting.contracts.structure import Facts, Feed, Structure, TableParts
 from ansatz.fitting.job import Job
-from ansatz.fitting.model import Model
-from ansatz.fitting.network_check import require_outputs
+from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem, check_known, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
-from ansatz.fitting.read_again import ReadAgain, Tell
+from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.task import Plan
-from ansatz.fitting.tensor_exporter import TensorExporter
-from ansatz.fitting.trained import Trained
 from ansatz.fitting.training import typed
 from ansatz.inference.registry import DEFAULT
 from ansatz.likelihoods import Likelihood
@@ -86,15 +77,12 @@ class TensorStructure(Structure):
     solves: ClassVar[bool] = False
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
-        """None: the options of an mlp do nothing to other networks."""
         return frozenset()
 
     def network(self, axis: str) -> str:
-        """A multilayer perceptron of the encoded inputs."""
         return "mlp"
 
     def linear_network(self, axis: str) -> str:
-        """A linear map of the encoded inputs."""
         return "linear"
 
     # Reading.
@@ -108,7 +96,6 @@ class TensorStructure(Structure):
         return X
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
-        """Reads data and decides what is predicted."""
         found = self.read(data, column_roles, how.get("reader") or {})
         if not column_roles.target and column_roles.lower is None and found.target is not None:
             column_roles = column_roles.model_copy(update={"target": [found.target]})
@@ -150,7 +137,7 @@ class TensorStructure(Structure):
         )
 
     def read_again(
-        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> ReadAgain:
         """All examples at once; those without a target are left out where they are evaluated."""
         column_roles = model.column_roles or ColumnRoles()
@@ -158,7 +145,7 @@ class TensorStructure(Structure):
         found = ReadRows(self.read(data, column_roles, reader))
         origin, frame = found.table.origin, found.table.frame
         for note in found.table.notes:
-            tell(note)
+            notify(note)
         if not outcomes:
             return found
         column_roles.outcomes(frame)  # all its columns are there
@@ -166,42 +153,25 @@ class TensorStructure(Structure):
         if not known.any():
             raise DataError(f"{origin}: the target '{column_roles.outcome_name}' is missing.")
         if not known.all():
-            tell(f"{self.unit[1]} without the target, left out: {int((~known).sum())}.")
+            notify(f"{self.unit[1]} without the target, left out: {int((~known).sum())}.")
         check_known(model, frame[known], origin)
         return ReadRows(found.take(known))
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
-        """What a user handed to an estimator as X."""
         rows = X.rows if isinstance(X, Read) else self.as_rows(X)
         if reset:
             face.n_features_in_ = int(rows.describe()["count"])
             face.__dict__.pop("feature_names_in_", None)
         return rows
 
-    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
+    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """Examples, outcomes, weights and offsets, by the column roles of the fit."""
         column_roles = model.column_roles
         assert column_roles is not None
         found = table if isinstance(table, Read) else self.read(table, column_roles, {})
         y = column_roles.outcomes(found.frame) if outcomes else None
         weight, offset = column_roles.weight(found.frame), column_roles.offsets(found.frame)
-        return Beside(found.rows, y, weight, offset, column_roles.trial_counts(found.frame))
-
-    def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
-        """None: examples are not cut."""
-        return iter(())
-
-    def summary(self, model: Model) -> Any:
-        """None."""
-        return None
-
-    def more_examples(self, axis: str) -> str:
-        """Nothing makes more examples."""
-        return ""
-
-    def nothing(self, count: int) -> Any:
-        """An error: every example has content."""
-        raise UsageError(f"{self.unit[1]} are never without features.")
+        return TableParts(found.rows, y, weight, offset, column_roles.trial_counts(found.frame))
 
     # Recipe and encoder.
 
@@ -212,7 +182,6 @@ class TensorStructure(Structure):
     def settle(
         self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
     ) -> Recipe:
-        """The recipe as it is, without bins of columns."""
         return recipe.model_copy(update={"bins": 0})
 
     def network_options(
@@ -230,28 +199,23 @@ class TensorStructure(Structure):
     def encoder(
         self, rows: Any, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]
     ) -> Any:
-        """An encoder that has learned from the rows."""
-        raise UsageError(f"structure {self.name} does not say how its rows are encoded.")
+        raise UsageError(f"structure {self.name} does not define how its rows are encoded.")
 
     def load_encoder(self, state: Mapping[str, Any]) -> Any:
-        """The encoder of a saved model."""
-        raise ModelError(f"structure {self.name} does not say how its encoder is loaded.")
+        raise ModelError(f"structure {self.name} does not define how its encoder is loaded.")
 
     # Training.
 
     def inputs(self, encoder: Any, rows: Any) -> tuple[Tensor, ...]:
-        """What a network trains on."""
         found: tuple[Tensor, ...] = encoder.inputs(rows, notes=[])
         return found
 
     def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch:
-        """The rows as tensors, in the type of the recipe."""
         inputs = self.inputs(encoder, job.rows)
         batch = Batch(inputs, job.y, job.weight, job.offset, job.index)
         return typed(batch, getattr(torch, recipe.dtype))
 
     def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
-        """Asks the network once: what it cannot take is said in a line."""
         assert objective.shift is not None
         dtype = next(network.parameters()).dtype
         found = self.inputs(encoder, job.rows[slice(0, 2)])
@@ -262,11 +226,9 @@ class TensorStructure(Structure):
     def answering(
         self, network: nn.Module, encoder: Any, recipe: Recipe | None
     ) -> tuple[nn.Module, nn.Module]:
-        """The network as it is."""
         return network, network
 
     def source(self, job: Job, encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
-        """Tensors in memory, in a new order each epoch."""
         rows, recipe = self.batch(job, encoder, feed.recipe), feed.recipe
         if not feed.training:  # rows that are coupled are evaluated together
             return TensorSource(rows, 8_192 if feed.additive else len(rows.index), shuffle=False)
@@ -278,12 +240,6 @@ class TensorStructure(Structure):
             shuffle=recipe.batch_size > 0,
             strata=None if feed.additive else rows.target[:, 1],  # whether it is an event
         )
-
-    def likelihood_scores(
-        self, job: Job, total: float, *, linear: bool, seed: int
-    ) -> LikelihoodScores | None:
-        """None: the first likelihood that the values allow is taken."""
-        return None
 
     # Predictions.
 
@@ -306,21 +262,6 @@ class TensorStructure(Structure):
 
     # Linear models.
 
-    def linear(
-        self,
-        likelihood: Likelihood,
-        job: Job,
-        *,
-        class_names: list[str] | None = None,
-        null: bool = False,
-    ) -> Linear | None:
-        """None: the linear model is trained."""
-        return None
-
-    def constant(self, objective: Supervised, job: Job) -> Posterior:
-        """An error: every example has features."""
-        raise UsageError(f"{self.unit[1]} are never without features.")
-
     def baseline(
         self, likelihood: Likelihood, job: Job, seed: int
     ) -> tuple[Posterior | None, list[str]]:
@@ -336,12 +277,37 @@ class TensorStructure(Structure):
         )
         return fitted.posterior, []
 
-    def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
-        """An error: no mixture holds a linear model of such rows."""
-        raise ModelError(f"structure {self.name} has no linear model to load.")
-
     # Export.
 
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter:
-        """A graph that takes encoded inputs."""
         return TensorExporter(encoder, self.as_rows)
+
+
+def answer_of(network: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
+    """Runs a network on a few examples in evaluation mode."""
+    was_training = network.training
+    try:
+        with torch.no_grad():
+            answer: Tensor = network.eval()(*inputs)
+    except (AnsatzError, torch.OutOfMemoryError):
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        shapes = " and ".join(f"(B, {', '.join(map(str, x.shape[1:]))})" for x in inputs)
+        raise UsageError(
+            f"the network {type(network).__name__} was given x of shape {shapes} and cannot take "
+            f"it: {reason}."
+        ) from error
+    finally:
+        network.train(was_training)
+    return answer
+
+
+def require_outputs(network: nn.Module, inputs: tuple[Tensor, ...], outputs: int) -> None:
+    """Refuses a network of another number of outputs than the likelihood has parameters."""
+    got = answer_of(network, take_rows(inputs, slice(2)))
+    if got.shape[-1] != outputs:
+        raise DataError(
+            f"the network gives {got.shape[-1]} numbers per row, the likelihood needs {outputs}. "
+            "Build it with that many outputs."
+        )

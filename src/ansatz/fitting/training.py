@@ -11,17 +11,16 @@ from torch import Tensor, nn
 
 from ansatz import networks, optim
 from ansatz.data import Batch
-from ansatz.data.batch import map_tensors, take_rows
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.batch import UNLABELLED, map_tensors, take_rows
 from ansatz.errors import UsageError
-from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Feed, Structure
-from ansatz.fitting.inner_split import stopping_folds, stopping_rows
 from ansatz.fitting.job import Job, take
+from ansatz.fitting.model import Trained
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.split import stopping_folds, stopping_rows
 from ansatz.fitting.task import Plan
-from ansatz.fitting.trained import Trained
-from ansatz.fitting.transfer import begin_transfer
+from ansatz.fitting.transfer import Transfer, begin_transfer
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.transfer import rests
 from ansatz.seeds import generator
@@ -121,10 +120,7 @@ def update(
     size = recipe.batch_size or len(job.y)
     source = plan.structure.source(job, encoder, _feed(step, recipe, plan.seed), plan.options)
     trainer = Trainer(
-        steps=-(-len(job.y) // size),
-        average=recipe.average,
-        seed=plan.seed,
-        **plan.trainer_options,
+        steps=-(-len(job.y) // size), average=recipe.average, seed=plan.seed, **plan.trainer_options
     )
     history = trainer.fit(step, source, None)
     return Training(encoder, finish(plan, encoder, step), step, history)
@@ -164,7 +160,7 @@ def _one_row_has_no_spread(plan: Plan) -> Iterator[None]:
         if "more than 1 value per channel" not in str(error):
             raise
         raise UsageError(
-            f"{plan.network_name} leaves one cell of an example, and a batch of one example has "
+            f"{plan.network_name} leaves one number per channel, and a batch of one example has "
             "nothing to normalise it by. Take a batch_size of 2 or more, or a smaller depth."
         ) from None
 
@@ -181,8 +177,11 @@ def _begin(
     """The first step of a training, and what it takes from elsewhere."""
     recipe = plan.recipe
     module, objective = _modules(plan, job, likelihood, encoder, start)
-    fresh = start is None
-    transfer = begin_transfer(module, plan if fresh else plan._replace(options=_kept(plan)))
+    # Weights of a file are for the beginning: a fit that goes on does not load them again.
+    file = plan.options.get("pretrained") if start is None else None
+    frozen = plan.options.get("freeze")
+    asked = file is not None or frozen is not None
+    transfer = begin_transfer(module, plan, file, frozen) if asked else Transfer()
     rate = optim.create_schedule(recipe.schedule, steps=recipe.steps, warmup=0.05)
     step = build_step(
         module,
@@ -193,11 +192,6 @@ def _begin(
         groups=transfer.groups,
     )
     return step, transfer
-
-
-def _kept(plan: Plan) -> dict[str, Any]:
-    """The options of a fit that goes on: weights of a file were for its beginning."""
-    return {name: value for name, value in plan.options.items() if name != "pretrained"}
 
 
 def _modules(
@@ -304,16 +298,7 @@ def build_step(
     schedule: optim.Schedule | None = None,
     groups: list[dict[str, Any]] | None = None,
 ) -> Step:
-    """The fastest step that trains ``network`` by AdamW as the recipe says.
-
-    Args:
-        network: gives raw numbers.
-        objective: of the outcomes.
-        recipe: how to train.
-        seed: of dropout.
-        schedule: of the learning rate.
-        groups: parameters of the network with rates of their own.
-    """
+    """The fastest step that trains ``network`` by AdamW with the settings of the recipe."""
     if AnalyticStep.supports(network, objective):
         return AnalyticStep(
             network,
@@ -368,13 +353,6 @@ def choose_steps(
     Each fold is predicted along the path of a network that is trained on the other folds. A
     network that has seen every row can only be stopped by rows it has not seen; with few rows,
     folds use all of them for that.
-
-    Args:
-        begin: makes the first step of a training on some rows.
-        learn: the training rows.
-        rows: the same as one batch.
-        folds: the fold of each row, -1 for rows that are always trained on.
-        recipe: its number of steps is the most.
     """
     every = max(1, recipe.steps // recipe.evaluations)
     totals = torch.zeros(recipe.steps // every, dtype=torch.float64)

@@ -25,16 +25,15 @@ class Transfer(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def begin_transfer(network: nn.Module, plan: Plan) -> Transfer:
-    """Loads and freezes as the plan says; the network is changed in place.
+def begin_transfer(network: nn.Module, plan: Plan, file: Any, frozen_part: Any) -> Transfer:
+    """Loads weights from a file and freezes layers of a fresh network, in place.
 
     Args:
         network: fresh.
-        plan: names the file and what to freeze.
+        plan: of the fit.
+        file: of weights; None loads none.
+        frozen_part: what is frozen, or the epochs at which groups of layers wake; None for none.
     """
-    file, frozen_part = plan.options.get("pretrained"), plan.options.get("freeze")
-    if file is None and frozen_part is None:
-        return Transfer()
     notes: list[str] = []
     if file is not None:
         notes.append(f"{load_weights(network, file, channels='repeat')}.")
@@ -45,7 +44,7 @@ def begin_transfer(network: nn.Module, plan: Plan) -> Transfer:
             f"layers wake group by group at the epochs {', '.join(map(str, frozen_part))}."
         )
     elif frozen_part is not None:
-        frozen = freeze(network, frozen_part)  # type: ignore[arg-type]  # it says what it takes
+        frozen = freeze(network, frozen_part)
         if frozen and file is None and isinstance(plan.network, str):
             warnings.warn(
                 f"{frozen} groups of layers stay at random weights: freeze= without pretrained= "

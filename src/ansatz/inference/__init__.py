@@ -1,13 +1,13 @@
 """The third axis: how sure do you need to be, and what calibrates the answer."""
 
-from ansatz.fitting.conformal import conformal_interval as conformal_interval
-from ansatz.fitting.conformal import conformal_quantile as conformal_quantile
-from ansatz.fitting.conformal import conformal_scores as conformal_scores
+from ansatz.fitting.intervals import conformal_interval as conformal_interval
+from ansatz.fitting.intervals import conformal_quantile as conformal_quantile
+from ansatz.fitting.intervals import conformal_scores as conformal_scores
 from ansatz.fitting.recalibration import Recalibration as Recalibration
 from ansatz.inference.combination import Combination as Combination
 from ansatz.inference.registry import create as create
 from ansatz.inference.registry import names as names
 from ansatz.inference.registry import register as register
 from ansatz.inference.registry import registry as registry
-from ansatz.inference.stacking import probability_of_best as probability_of_best
-from ansatz.inference.stacking import stack_weights as stack_weights
+from ansatz.inference.combination import probability_of_best as probability_of_best
+from ansatz.inference.combination import stack_weights as stack_weights

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from ansatz.data import Batch
 from ansatz.data.batch import take_rows
 from ansatz.errors import ModelError, NumericalError, UsageError
-from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.inference import (
     Build,
     Composition,
@@ -19,24 +18,24 @@ from ansatz.fitting.contracts.inference import (
     Posterior,
     Predictive,
 )
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job, take
-from ansatz.fitting.recalibration import (
-    Recalibration,
-    find_factor,
-    for_mixture,
-    kind_of,
-    mean_of,
-)
+from ansatz.fitting.model import PointPosterior, Trained
+from ansatz.fitting.recalibration import Recalibration, find_factor, for_mixture, kind_of, mean_of
 from ansatz.fitting.recipe import FEW, SMALL, Recipe, require_members
 from ansatz.fitting.task import Plan
-from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
-from ansatz.inference.combination import Combination
-from ansatz.inference.element_sample import evaluate_elements
-from ansatz.inference.left_out import OutOfFold, Piece, folds_of, left_out, plan_members
+from ansatz.inference.combination import Combination, probability_of_best, stack_weights
+from ansatz.inference.left_out import (
+    Fold,
+    OutOfFold,
+    evaluate_elements,
+    folds_of,
+    left_out,
+    plan_members,
+)
 from ansatz.inference.member_step import MemberStep
-from ansatz.inference.stacking import probability_of_best, stack_weights
 from ansatz.inference.training import Rows, member_folder, train_together
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
@@ -77,7 +76,6 @@ class EnsemblePosterior:
 
     @property
     def likelihood(self) -> Likelihood:
-        """The likelihood of the mixture."""
         return self.combination.likelihood
 
     @property
@@ -92,24 +90,20 @@ class EnsemblePosterior:
 
     @property
     def parameters(self) -> int:
-        """How many numbers were learned, by all members."""
         return sum(member.parameters for member in self.members)
 
     @property
     def networks(self) -> Sequence[Trained]:
-        """The members that are networks and not the linear model."""
         return [member.trained for member in self.members if member.encoder is self.encoder]
 
     @property
     def linear(self) -> PointPosterior | None:
-        """The linear model among the members."""
         last = self.members[-1]
         return None if last.encoder is self.encoder else last
 
     def predictive(
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Predictive:
-        """The recalibrated mixture."""
         trained = list(self.networks)
         chunks = self.structure.raws(
             trained, self.encoder, rows, offset, notes=notes, options=self.options
@@ -126,21 +120,17 @@ class EnsemblePosterior:
         return self.combination.serve(list(raws))
 
     def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
-        """The mixture's at encoded inputs, which only networks take."""
         with torch.no_grad():
             return self.combination.serve([m.answer(inputs, offset) for m in self.members])
 
     def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
-        """Each member's own predictive, before recalibration."""
         shares = zip(self.weights.tolist(), self.members, strict=True)
         return [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
 
     def without_recalibration(self) -> "EnsemblePosterior":
-        """The same members with a factor of 1."""
         return EnsemblePosterior(self.members, self.weights)
 
     def composition(self, kind: torch.dtype) -> Composition:
-        """All members, the linear model among them."""
         mixed = copy.deepcopy(self.combination)
         for likelihood in mixed.likelihoods:
             likelihood.to(kind)
@@ -153,7 +143,7 @@ class EnsemblePosterior:
         )
 
     def tensors(self) -> dict[str, Tensor]:
-        """The networks' tensors stacked, the linear model's and the merged likelihood's by themselves."""
+        """Stacks the networks' tensors; the linear model and the merged likelihood stay apart."""
         parts = [trained.tensors() for trained in self.networks]
         found = {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
         if self.linear is not None:
@@ -165,7 +155,6 @@ class EnsemblePosterior:
         return found
 
     def record(self) -> dict[str, Any]:
-        """How the members are put together, as JSON."""
         record: dict[str, Any] = {
             "members": len(self.networks),
             "weights": self.weights.tolist(),
@@ -212,7 +201,6 @@ class Ensemble(Inference):
     def fit(
         self, plan: Plan, job: Job, likelihood: Likelihood, previous: Posterior | None = None
     ) -> Fitted:
-        """Trains the members and combines them."""
         if plan.options.get("warm_start"):
             raise UsageError("an ensemble has no warm_start: its members start anew.")
         structure = plan.structure
@@ -365,11 +353,11 @@ def _out_of_fold(
     models: list[PointPosterior],
     linear: PointPosterior | None,
 ) -> OutOfFold:
-    """Every evaluated row, with what those members say that left it out: one of each repeat."""
+    """Predicts every evaluated row by the members that left it out, one of each repeat."""
     who = left_out(members, len(job.y))  # (N, G)
     wide = None if rows is None else typed(rows, torch.float64)
     refits = _linear_refits(job, members, models[0]) if linear is not None else []
-    pieces = []
+    folds = []
     for group in who[(who >= 0).all(1)].unique(dim=0):
         index = (who == group).all(1).nonzero().squeeze(1)
         chosen = [models[member] for member in group.tolist()]
@@ -384,9 +372,9 @@ def _out_of_fold(
             refit = refits[int(group[0])]
             candidates.append(refit.likelihood)
             raws.append(refit.predictive(mine.rows, mine.offset, notes=[]).raw)
-        pieces.append(Piece(index, candidates, raws))
+        folds.append(Fold(index, candidates, raws))
     groups = who.shape[1] + (linear is not None)
-    return OutOfFold(who, pieces, torch.full((groups,), 1 / groups, dtype=torch.float64))
+    return OutOfFold(who, folds, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
 
 def _linear_refits(job: Job, members: list[Rows], like: PointPosterior) -> list[Posterior]:
@@ -408,13 +396,13 @@ def combine(
     history: History,
     seed: int,
 ) -> Fitted:
-    """The members mixed and recalibrated by what they say about rows they did not learn from."""
+    """Mixes and recalibrates the members by their out-of-fold predictions."""
     folds, likelihood = folds_of(members), models[0].likelihood
     share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
     recalibration = None
-    if evaluated.pieces:
+    if evaluated.folds:
         if likelihood.has_distribution and likelihood.additive and folds > 1:
-            scores = torch.cat([_scores(piece, job) for piece in evaluated.pieces])
+            scores = torch.cat([_scores(fold, job) for fold in evaluated.folds])
             share = _dropout_shares(evaluated, members, scores, seed)
             weight = _row_weights(job, evaluated, share)
             evaluated = evaluated._replace(weights=stack_weights(scores, weight))
@@ -454,7 +442,7 @@ def _dropout_shares(evaluated: OutOfFold, members: list[Rows], scores: Tensor, s
     if len(rates.unique()) == 1 or evaluated.who.shape[1] > 1:
         return torch.ones(len(members), dtype=torch.float64)
     kind = (rates > 0).long()
-    who = torch.cat([evaluated.who[piece.rows, 0] for piece in evaluated.pieces])
+    who = torch.cat([evaluated.who[fold.rows, 0] for fold in evaluated.folds])
     chance = probability_of_best(scores[:, 0], kind[who], seed).clamp(min=1e-3)
     share = chance[kind] / torch.bincount(kind)[kind]
     return share * len(members)
@@ -463,25 +451,25 @@ def _dropout_shares(evaluated: OutOfFold, members: list[Rows], scores: Tensor, s
 def _row_weights(job: Job, evaluated: OutOfFold, share: Tensor) -> Tensor:
     """Weights of the evaluated rows: a row counts as much as the member that evaluates it."""
     found = []
-    for piece in evaluated.pieces:
-        mine = share[evaluated.who[piece.rows]].mean(1).clamp(min=1e-3)
-        found.append(job.weight[piece.rows] * mine)
+    for fold in evaluated.folds:
+        mine = share[evaluated.who[fold.rows]].mean(1).clamp(min=1e-3)
+        found.append(job.weight[fold.rows] * mine)
     return torch.cat(found)
 
 
-def _scores(piece: Piece, job: Job) -> Tensor:
-    """The log scores of one piece's rows by each group, ``(M, G)``."""
-    y = job.y[piece.rows]
+def _scores(fold: Fold, job: Job) -> Tensor:
+    """The log scores of one fold's rows by each group, ``(M, G)``."""
+    y = job.y[fold.rows]
     with torch.no_grad():
         terms = [
             -likelihood.loss(raw, y)
-            for likelihood, raw in zip(piece.likelihoods, piece.raws, strict=True)
+            for likelihood, raw in zip(fold.likelihoods, fold.raws, strict=True)
         ]
     return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
 
 
 def _recalibrate(job: Job, evaluated: OutOfFold, weight: Tensor) -> Recalibration | None:
-    kind = kind_of(evaluated.pieces[0].likelihoods[0])
+    kind = kind_of(evaluated.folds[0].likelihoods[0])
     if kind is None:
         return None
 

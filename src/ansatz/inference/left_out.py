@@ -1,4 +1,4 @@
-"""What members of an ensemble say about training rows that they left out."""
+"""Predictions of training rows by the members of an ensemble that left them out."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -9,20 +9,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import split_rows
+from ansatz.data.batch import UNLABELLED
 from ansatz.fitting.job import Job
+from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.fitting.recipe import Recipe
 from ansatz.inference.combination import Combination
 from ansatz.inference.training import Rows
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.cox import log_mean_risk
-from ansatz.seeds import derive
+from ansatz.seeds import derive, generator
 
-FOLDS = 10  # a member learns from nine tenths of the rows; five folds cost 0.05 nats on concrete
+FOLDS = 10  # a member trains on nine tenths of the rows; five folds cost 0.05 nats on concrete
 
 
-class Piece(NamedTuple):
-    """Rows that the same members left out: the likelihoods of these members and their raw numbers."""
+class Fold(NamedTuple):
+    """Rows that the same members left out, and what these members predict for them."""
 
     rows: Tensor
     likelihoods: list[Likelihood]
@@ -30,25 +32,25 @@ class Piece(NamedTuple):
 
 
 class OutOfFold(NamedTuple):
-    """What members that did not learn from a row say about it.
+    """Predictions of rows by members that were not trained on them.
 
     Args:
         who: ``(N, G)``, for each row one member of each repeat that left it out; -1 for none.
-        pieces: the rows that the same members left out.
+        folds: the rows that the same members left out.
         weights: ``(G,)`` of the repeats, and of the linear model where it takes part.
         factor: of recalibration.
     """
 
     who: Tensor
-    pieces: list[Piece]
+    folds: list[Fold]
     weights: Tensor
     factor: float = 1.0
 
     def served(self) -> Iterator[tuple[Tensor, Likelihood, Tensor]]:
-        """Rows, the likelihood of their out-of-fold predictive, and what it takes, piece by piece."""
-        for piece in self.pieces:
-            mixed = Combination(piece.likelihoods, self.weights, self.factor)
-            yield piece.rows, mixed.likelihood, mixed.serve(piece.raws)
+        """Rows, the likelihood of their out-of-fold predictive, and what it takes, fold by fold."""
+        for fold in self.folds:
+            mixed = Combination(fold.likelihoods, self.weights, self.factor)
+            yield fold.rows, mixed.likelihood, mixed.serve(fold.raws)
 
     def log_risks(self, model: Any, job: Job, served: Tensor) -> Tensor:
         """Each row's log-risk by the members that left it out, on the level of the ensemble."""
@@ -64,7 +66,7 @@ class OutOfFold(NamedTuple):
 
 
 def plan_members(job: Job, recipe: Recipe, seed: int, *, mixed: bool = False) -> list[Rows]:
-    """The rows that each member learns from and stops by.
+    """The rows that each member trains on and stops by.
 
     With rows held out for all (``job.valid``), or in order of time, all members share them; else
     member k leaves out fold k mod 10 of repeat k div 10; fewer members than ten have as many folds.
@@ -105,9 +107,9 @@ def _shared_valid(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp] | Non
 
 
 def left_out(members: list[Rows], count: int) -> Tensor:
-    """For each row the members that did not learn from it, -1 where all did: ``(N, G)``.
+    """For each row the members that were not trained on it, -1 where all did: ``(N, G)``.
 
-    Where folds part the rows, one for each repeat; where all members share what they leave out,
+    Where folds split the rows, one for each repeat; where all members share what they leave out,
     all of them.
     """
     folds = folds_of(members)
@@ -123,3 +125,91 @@ def folds_of(members: list[Rows]) -> int:
     if len(members) > 1 and torch.equal(members[0].valid, members[1].valid):
         return 1
     return FOLDS if len(members) % FOLDS == 0 else len(members)
+
+
+PIXELS = 100_000  # that weights and the temperature are found on: neighbours are nearly alike
+
+
+class Pixels(NamedTuple):
+    """Labelled pixels, drawn at random, at most as many of one example as of another.
+
+    Args:
+        example: ``(M,)``, which example each is of, in ascending order.
+        place: ``(M,)``, its position among the pixels of its example.
+        weight: ``(M,)``, the labelled pixels that it stands for.
+    """
+
+    example: Tensor
+    place: Tensor
+    weight: Tensor
+
+
+def draw_pixels(y: Tensor, seed: int, most: int = PIXELS) -> Pixels:
+    """Draws a sample of the labelled pixels: all of them where they are no more than ``most``.
+
+    Args:
+        y: ``(N, *size)`` codes, -1 where there is no label.
+        seed: of the draw.
+        most: pixels of all examples together, though at least one of each.
+    """
+    source, each = generator(seed, "cells"), max(1, most // max(len(y), 1))
+    parts = []
+    for number, mask in enumerate(y):
+        known = (mask.flatten() != UNLABELLED).nonzero().squeeze(1)
+        kept = known
+        if len(known) > each:
+            kept = known[torch.randperm(len(known), generator=source)[:each]]
+        stands = torch.full((len(kept),), len(known) / max(len(kept), 1), dtype=torch.float64)
+        parts.append(Pixels(torch.full_like(kept, number), kept, stands))
+    return Pixels(*(torch.cat(column) for column in zip(*parts, strict=True)))
+
+
+def evaluate_elements(
+    job: Job, members: list[Rows], models: list[PointPosterior], seed: int
+) -> tuple[Job, OutOfFold]:
+    """Takes pixels as rows, each predicted by the members that left out its example.
+
+    Only the numbers of drawn pixels are kept, never those of all pixels by all members. A loss
+    that is not a likelihood has nothing to be evaluated by: then there are no folds.
+
+    Returns:
+        A job with the drawn pixels in the place of the examples' outcomes, and their predictions.
+    """
+    who = left_out(members, len(job.y))  # (N, G)
+    groups = who.shape[1]
+    equal = torch.full((groups,), 1 / groups, dtype=torch.float64)
+    if not models[0].likelihood.has_distribution:
+        return job, OutOfFold(who, [], equal)
+    pixels = draw_pixels(job.y, seed)
+    folds = []
+    for group in who[(who >= 0).all(1)].unique(dim=0):
+        mine = (who == group).all(1)[pixels.example].nonzero().squeeze(1)
+        if len(mine):
+            chosen = [models[member] for member in group.tolist()]
+            candidates = [model.likelihood for model in chosen]
+            folds.append(
+                Fold(mine, candidates, [_at(job, model, pixels, mine) for model in chosen])
+            )
+    drawn = job._replace(
+        y=job.y.flatten(1)[pixels.example, pixels.place],
+        weight=job.weight[pixels.example] * pixels.weight,
+        offset=None,
+        index=pixels.example,
+    )
+    return drawn, OutOfFold(who[pixels.example], folds, equal)
+
+
+def _at(job: Job, model: PointPosterior, pixels: Pixels, mine: Tensor) -> Tensor:
+    """Predicts some of the pixels by a member, ``(M, P)``, few examples at a time."""
+    examples, counts = pixels.example[mine].unique_consecutive(return_counts=True)
+    places = iter(pixels.place[mine].split(counts.tolist()))
+    chunks = model.structure.raws(
+        [model.trained],
+        model.encoder,
+        job.rows[examples.numpy()],
+        None,
+        notes=[],
+        options=model.options,
+    )
+    raws = (raw.flatten(1, -2) for each in chunks for raw in each)  # (n, pixels, P)
+    return torch.cat([one[next(places)] for raw in raws for one in raw])

@@ -112,9 +112,9 @@ class _Room:
         # Members first in memory: those without dropout keep the ones that are there.
         whole = like.new_ones((members, sum(rows * width for width in hidden)))
         self.coins = whole[first_dropped:].reshape(-1)
-        pieces = whole.split([rows * width for width in hidden], 1)
+        folds = whole.split([rows * width for width in hidden], 1)
         self.masks = [
-            piece.unflatten(1, (rows, width)) for piece, width in zip(pieces, hidden, strict=True)
+            fold.unflatten(1, (rows, width)) for fold, width in zip(folds, hidden, strict=True)
         ]
 
 

@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.inference import Build, Fitted, Inference, Posterior
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
+from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.recipe import FEW, Recipe
 from ansatz.fitting.task import Plan
-from ansatz.fitting.trained import PointPosterior
 from ansatz.fitting.training import train, update
 from ansatz.likelihoods import Likelihood
 
@@ -29,7 +29,6 @@ class Point(Inference):
     few: ClassVar[float] = FEW
 
     def recipe(self, base: Recipe, facts: Facts, options: Mapping[str, Any]) -> Recipe:
-        """The structure's own recipe."""
         return base
 
     def fit(
@@ -52,7 +51,6 @@ class Point(Inference):
         previous: Posterior | None,
         state: dict[str, Any] | None,
     ) -> Fitted:
-        """Makes one pass over the rows at a constant rate."""
         encoder, start = None, None
         if previous is not None:
             encoder, before = previous.encoder, previous.networks[0]
@@ -69,5 +67,4 @@ class Point(Inference):
         tensors: Mapping[str, Tensor],
         build: Build,
     ) -> PointPosterior:
-        """The posterior of a saved model."""
         return PointPosterior(structure, encoder, build(tensors))

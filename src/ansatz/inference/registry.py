@@ -4,10 +4,7 @@ from ansatz.registry import Registry
 
 registry = Registry(
     "inference",
-    {
-        "point": "ansatz.inference.point:Point",
-        "ensemble": "ansatz.inference.ensemble:Ensemble",
-    },
+    {"point": "ansatz.inference.point:Point", "ensemble": "ansatz.inference.ensemble:Ensemble"},
 )
 DEFAULT = "point"
 create = registry.create

@@ -10,17 +10,16 @@ from torch import Tensor, nn
 
 from ansatz import optim
 from ansatz.data import Batch
-from ansatz.data.member_source import MemberSource
-from ansatz.inference.member_objective import MemberObjective
+from ansatz.data.source import MemberSource
 from ansatz.inference.member_step import MemberStep
-from ansatz.inference.members import Members
+from ansatz.inference.members import MemberObjective, Members
 from ansatz.networks import MLP
 from ansatz.seeds import derive
 from ansatz.training import History, Supervised, Trainer
 
 
 class Rows(NamedTuple):
-    """What a member learns from and what stops it."""
+    """The rows that a member trains on and stops by."""
 
     train: Tensor
     valid: Tensor

@@ -1,4 +1,4 @@
-"""What a file says about itself: the likelihood, its columns, its outputs and where it came from."""
+"""Describes a model in its ONNX file: likelihood, columns, outputs, provenance."""
 
 import json
 import re
@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import ansatz
 from ansatz.fitting.contracts.exporter import Input
-from ansatz.fitting.description import describe_model
 from ansatz.fitting.model import Model
-from ansatz.onnx.answers import curve_times
+from ansatz.fitting.summaries import describe_model
 from ansatz.onnx.graph import label_list
 from ansatz.onnx.inputs import exporter_of
-from ansatz.onnx.served import ServedModel
+from ansatz.onnx.served import ServedModel, curve_times
 
 if TYPE_CHECKING:
     import onnx
 
 
 _RAW = (
-    "the raw numbers of the likelihood, (N, P), (N, targets, P) or of each cell (N, *size, P); the first "
+    "the raw numbers of the likelihood, (N, P), (N, targets, P) or (N, *size, P); the first "
     "is the linear predictor"
 )
 
@@ -35,17 +34,17 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
         served.likelihood, "likelihood", served.likelihood
     )  # what is censored, or what members share
     likelihood = getattr(likelihood, "likelihood", likelihood)
-    told, outcome = describe_model(model), model.outcome
+    known, outcome = describe_model(model), model.outcome
     words = {"raw": _RAW, **outcome.outputs}
     return {
         "ansatz_version": ansatz.__version__,
         "estimator": outcome.face.partition(":")[2],
-        "network": told["network"],
-        "parameters": told["parameters"],
+        "network": known["network"],
+        "parameters": known["parameters"],
         "likelihood": likelihood.name,
         "likelihood_options": likelihood.options,
         "link": likelihood.link_name,
-        "target": told["target"],
+        "target": known["target"],
         "unit": "predictions are in the unit of the target as it was given to the fit",
         "classes": label_list(model),
         **served.words,
@@ -56,19 +55,19 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
         "times": curve_times(served.likelihood) or None,
         "interval": interval_recipe(likelihood.name, served.outputs, outcome.intervals),
         "preprocessing": exporter_of(model).preprocessing,
-        "fingerprint": told.get("fingerprint"),
-        "rows": told.get("rows"),
-        "metrics": told.get("metrics"),
+        "fingerprint": known.get("fingerprint"),
+        "rows": known.get("rows"),
+        "metrics": known.get("metrics"),
         "notes": served.notes,
     }
 
 
-def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
+def attach(proto: "onnx.ModelProto", known: dict[str, Any]) -> None:
     """Writes the metadata into the file: text as it is, the rest as JSON."""
-    proto.producer_name, proto.producer_version = "ansatz", str(told.get("ansatz_version", ""))
+    proto.producer_name, proto.producer_version = "ansatz", str(known.get("ansatz_version", ""))
     proto.doc_string = "Columns or cells in, a predictive distribution out; see the metadata."
     del proto.metadata_props[:]
-    for key, value in told.items():
+    for key, value in known.items():
         if value is not None:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             entry = proto.metadata_props.add()
@@ -76,10 +75,10 @@ def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
 
 
 def _column(given: Input) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": given.name, "column": given.column, "takes": given.takes}
+    record: dict[str, Any] = {"name": given.name, "column": given.column, "takes": given.takes}
     if given.is_text:
-        said["levels"] = [level for level in given.codes if level]
-    return said
+        record["levels"] = [level for level in given.codes if level]
+    return record
 
 
 SCIPY = {
@@ -105,13 +104,7 @@ SCIPY = {
 def interval_recipe(
     name: str, outputs: list[str], intervals: Mapping[str, str] | None = None
 ) -> str:
-    """How to get the equal-tailed interval from the outputs of an exported model.
-
-    Args:
-        name: the likelihood.
-        outputs: the names of the outputs.
-        intervals: how to get one from an output of the outcome, by the output's name.
-    """
+    """How to get the equal-tailed interval from the outputs of an exported model."""
     needed = set(re.findall(r"likelihood_\w+", SCIPY.get(name, "")))
     if needed and needed <= set(outputs):
         return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."

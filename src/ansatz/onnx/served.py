@@ -12,24 +12,55 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
-from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.outcome import Outcome
-from ansatz.fitting.model import Model
-from ansatz.fitting.trained import Trained
-from ansatz.likelihoods import Censored, Likelihood
-from ansatz.onnx.answers import likelihood_parameters
+from ansatz.fitting.contracts.rows import Encoder
+from ansatz.fitting.model import Model, Trained
+from ansatz.likelihoods import Censored, CurveDistribution, Distribution, Likelihood
 from ansatz.onnx.inputs import exporter_of, fitted_model, graph_inputs
+
+
+def likelihood_parameters(likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
+    """Names the parameters of the predictive distribution as the distribution does.
+
+    Args:
+        likelihood: the likelihood.
+        raw: ``(N, ..., P)``.
+    """
+    if not likelihood.has_distribution:
+        return {}
+    distribution = likelihood.distribution(raw)
+    if isinstance(distribution, CurveDistribution):  # its survival curve holds it all
+        return {}
+    found = _tensors(distribution, "likelihood")
+    return {k: v if v.ndim else v.expand(raw.shape[:-1]) for k, v in found.items()}
+
+
+def _tensors(distribution: Distribution, prefix: str) -> dict[str, Tensor]:
+    """The tensors that a distribution was made of; one inside another adds its name."""
+    found: dict[str, Tensor] = {}
+    for name, value in vars(distribution).items():
+        words = f"{prefix}_{name.lstrip('_')}"
+        if isinstance(value, Tensor):
+            found[words] = value
+        elif isinstance(value, Distribution):
+            found |= _tensors(value, prefix if name == "base" else words)  # base: stretched
+        elif isinstance(value, list) and value and isinstance(value[0], Distribution):
+            parts = [_tensors(part, prefix) for part in value]  # members: an axis behind the rows
+            found |= {key: torch.stack([part[key] for part in parts], 1) for key in parts[0]}
+    return found
+
+
+def curve_times(likelihood: Likelihood) -> list[float]:
+    """Lists the times of survival curves without a formula; empty for other likelihoods."""
+    times = getattr(likelihood, "baseline_times", getattr(likelihood, "cuts", None))
+    return [] if times is None else times.tolist()
+
 
 Answer = Callable[[Likelihood, Tensor], dict[str, Tensor]]
 
 
 class Member(nn.Module):
     """One network: from cells to its inputs, then its answer, shift and scale.
-
-    Args:
-        columns: from cells to the network's inputs.
-        trained: the network with its objective.
-        kind: the floating-point type in which it computes.
 
     Shapes:
         - cells: ``(N, ...)`` each; offset ``(N,)``.
@@ -119,7 +150,7 @@ class ServedModel(nn.Module):
         return self.cells
 
     def raw(self, *cells: Tensor) -> Tensor:
-        """The likelihood's parameters, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
+        """Computes raw numbers, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
         count, offset = self.columns, None
         for given, cell in zip(self.inputs[count:], cells[count:], strict=True):
             part = cell.double()
@@ -187,7 +218,7 @@ class _Head(nn.Module):
 
 
 def _traceable(answer: Answer, likelihood: Likelihood, raw: Tensor) -> list[str] | None:
-    """The names of what a function of the likelihood gives; None where it is no graph of tensors."""
+    """Names what a function of the likelihood gives; None if it is not a graph of tensors."""
     with torch.no_grad(), quiet():
         found = answer(likelihood, raw)
         names = [name for name, value in found.items() if value.shape[0] == raw.shape[0]]

@@ -28,7 +28,7 @@ from ansatz.fitting.contracts.outcome import (
 from ansatz.fitting.intervals import refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.refits import out_of_fold
+from ansatz.fitting.out_of_fold import out_of_fold
 from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import (
@@ -39,9 +39,8 @@ from ansatz.likelihoods import (
     Likelihood,
 )
 from ansatz.metrics import compute_metrics
+from ansatz.outcomes.registry import CLASS_LIKELIHOODS
 from ansatz.spec import TargetSpec
-
-CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
 
 
 class Classes(Outcome):
@@ -64,18 +63,13 @@ class Classes(Outcome):
     settings: ClassVar[frozenset[str]] = frozenset({"classes", "class_weight"})
     outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
     intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
-    no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
+    no_interval: ClassVar[str] = "classes have no interval; p_CLASS shows how sure the model is."
 
     def name_classes(self, labels: NDArray[Any]) -> None:
         """Fixes the classes before any row is read."""
         self.labels, self.given = labels, True
 
     # Reading.
-
-    @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """Likelihoods of classes, of columns that are not times."""
-        return likelihood in CLASS_LIKELIHOODS and not column_roles.is_survival
 
     @classmethod
     def check_columns(
@@ -95,7 +89,7 @@ class Classes(Outcome):
         if levels < 2:
             raise DataError(
                 f"column '{column.name}': only one class, {str(column.iloc[0])[:60]!r}. "
-                "There is nothing to tell apart."
+                "There is nothing to classify."
             )
         if not named and (levels > 1_000 or (levels > 20 and levels > len(column) / 2)):
             raise DataError(
@@ -143,7 +137,7 @@ class Classes(Outcome):
         found = np.unique(values)
         if settings.likelihood_name == "ordinal" and found.dtype.kind not in "biuf":
             raise UsageError(
-                f"ordinal needs the order of the classes {found.tolist()[:8]}: say "
+                f"ordinal needs the order of the classes {found.tolist()[:8]}: give "
                 "classes=[lowest, ..., highest], --set 'classes=[\"lowest\", ...]'."
             )
         return found
@@ -198,8 +192,8 @@ class Classes(Outcome):
         likelihood = settings.make_likelihood(few=few)
         if likelihood.name not in CLASS_LIKELIHOODS:
             raise UsageError(
-                f"{likelihood.name} is no likelihood of classes. A Classifier takes {', '.join(CLASS_LIKELIHOODS)}; "
-                "numbers are for a Regressor."
+                f"{likelihood.name} is not a likelihood of classes. A Classifier takes "
+                f"{', '.join(CLASS_LIKELIHOODS)}; numbers are for a Regressor."
             )
         return likelihood
 
@@ -255,7 +249,6 @@ class Classes(Outcome):
         return found if self.temperature == 1 else torch.log_softmax(found / self.temperature, -1)
 
     def probabilities(self, predictive: Predictive) -> Tensor:
-        """P(class | x), ``(N, K)``."""
         return self.log_probabilities(predictive).exp()
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
@@ -266,7 +259,6 @@ class Classes(Outcome):
         return compute_metrics(y, distribution=served, weight=weight)
 
     def distribution(self, predictive: Predictive, y: Tensor) -> tuple[Distribution, Tensor]:
-        """A loss of classes is served as probabilities."""
         if predictive.likelihood.has_distribution:
             with torch.no_grad():
                 return predictive.likelihood.given(predictive.raw, y)
@@ -311,15 +303,12 @@ class Classes(Outcome):
         return {"prediction": self.point(own), **named}
 
     def unseen(self, learn: Job, test: Job) -> list[str]:
-        """Classes that only the test rows show."""
         tested, learned = (set(part.y.long().tolist()) for part in (test, learn))
         absent = [str(self.labels[k]) for k in sorted(tested - learned)]
         if not absent:
             return []
         more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-        return [
-            f"no row to learn from is of class {', '.join(absent[:5])}{more}, which the test has."
-        ]
+        return [f"no training row is of class {', '.join(absent[:5])}{more}, which the test has."]
 
     # On disk.
 
@@ -346,7 +335,7 @@ def find_temperature(logits: Tensor, y: Tensor, weight: Tensor) -> float:
 
     .. math:: \hat T = \arg\max_T \sum_i w_i \log \mathrm{softmax}(z_i / T)_{y_i}
 
-    A T above 1 takes confidence back. The logits must come from models that did not learn from
+    A T above 1 takes confidence back. The logits must come from models that were not trained on
     the rows they are evaluated on, or T comes out too small.
 
     Args:

@@ -52,11 +52,6 @@ class Number(Outcome):
         self.is_column = False
 
     @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """Numbers are what every other outcome is not."""
-        return False
-
-    @classmethod
     def check_columns(
         cls,
         frame: pd.DataFrame,
@@ -66,7 +61,6 @@ class Number(Outcome):
         *,
         named: bool,
     ) -> None:
-        """Refuses columns that the likelihood cannot produce."""
         if likelihoods.registry.get(likelihood).event_ndim:
             _check_vector(frame, column_roles, likelihood, options)
             return
@@ -120,7 +114,6 @@ class Number(Outcome):
         return {"prediction": point.unsqueeze(1) if self.is_column else point}
 
     def has_interval(self, likelihood: Likelihood) -> bool:
-        """Every likelihood has, and a loss that is not one has none."""
         return likelihood.has_distribution
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:

@@ -59,14 +59,8 @@ class Ranking(Outcome):
 
     @classmethod
     def known(cls, frame: pd.DataFrame, column_roles: ColumnRoles) -> NDArray[np.bool_]:
-        """An order may leave out items: the first places will do."""
         found: NDArray[np.bool_] = frame[column_roles.target].notna().any(axis=1).to_numpy()
         return found
-
-    @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """The likelihood of rankings."""
-        return likelihood == PlackettLuce.name and not column_roles.is_survival
 
     @classmethod
     def check_columns(
@@ -78,7 +72,6 @@ class Ranking(Outcome):
         *,
         named: bool,
     ) -> None:
-        """Refuses what cannot be read as rankings."""
         read_rankings(frame[column_roles.target])
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
@@ -109,7 +102,7 @@ class Ranking(Outcome):
             likelihoods.registry.get(settings.likelihood)  # an unknown name gets advice
         if settings.likelihood_name != PlackettLuce.name:
             raise UsageError(
-                f"{settings.likelihood_name} is no likelihood of rankings. Take plackett_luce."
+                f"{settings.likelihood_name} is not a likelihood of rankings. Take plackett_luce."
             )
         if isinstance(settings.likelihood, Likelihood):
             likelihood = cast(PlackettLuce, settings.likelihood)
@@ -153,7 +146,6 @@ class Ranking(Outcome):
         return {"prediction": order, "probabilities": found.probs}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
-        """``place1``, ``place2``, ... and ``p_<item>`` of coming first."""
         if options.pop("interval", None) is not None:
             raise UsageError("an order has no interval: ask predict_ranks or predict_proba.")
         options.pop("method", None)
@@ -166,12 +158,12 @@ class Ranking(Outcome):
 
     def notes(self, model: Model) -> list[str]:
         likelihood = cast(PlackettLuce, model.likelihood)
-        told = self._left_out if likelihood.unranked == "last" else 0
+        count = self._left_out if likelihood.unranked == "last" else 0
         left_out = [
-            f"in {told} of the rankings two or more of the {len(self.labels)} items are left out: "
+            f"in {count} of the rankings two or more of the {len(self.labels)} items are left out: "
             "they count as behind all that are named; if they took no part: unranked='absent' "
             "(--set unranked=absent)."
-        ] * bool(told)
+        ] * bool(count)
         return [*self._said, *left_out, *likelihood.notes]
 
     def summary(self, model: Model) -> SavedSummary | None:

@@ -1,4 +1,4 @@
-"""Outcomes by name."""
+"""Outcomes by name, and the likelihoods that each of them claims."""
 
 from ansatz.registry import Registry
 
@@ -12,7 +12,16 @@ registry = Registry(
         "mask": "ansatz.outcomes.mask:Mask",
     },
 )
-DEFAULT = "number"  # unless a likelihood speaks of another outcome
+CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
+SURVIVAL_LIKELIHOODS = ("cox", "discrete_hazard", "censored")
+# A likelihood -> the outcome that it speaks of, where nobody names one (``--task``).
+claims = {
+    **dict.fromkeys(CLASS_LIKELIHOODS, "class"),
+    **dict.fromkeys(SURVIVAL_LIKELIHOODS, "survival"),
+    "plackett_luce": "ranking",
+}
+CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
+DEFAULT = "number"  # of any other likelihood
 create = registry.create
 names = registry.names
 register = registry.register

@@ -17,15 +17,10 @@ from ansatz.fitting.contracts.outcome import Metrics, Outcome
 from ansatz.fitting.intervals import interval_of, refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.refits import out_of_fold
+from ansatz.fitting.out_of_fold import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
 from ansatz.likelihoods.cox import fair_log_risks
-from ansatz.outcomes.survival_likelihood import (
-    SURVIVAL_LIKELIHOODS,
-    survival_likelihood,
-    survival_target,
-)
 from ansatz.outcomes.survival_metrics import (
     Followed,
     evaluate_survival,
@@ -34,7 +29,7 @@ from ansatz.outcomes.survival_metrics import (
     restricted_mean,
     risk_of,
 )
-from ansatz.outcomes.survival_times import survival_outcomes
+from ansatz.outcomes.survival_times import survival_likelihood, survival_outcomes, survival_target
 from ansatz.spec import TargetSpec
 
 CURVES = {  # outputs of an exported graph
@@ -71,11 +66,6 @@ class SurvivalTime(Outcome):
         self.causes = 1
 
     @classmethod
-    def serves(cls, likelihood: str, column_roles: ColumnRoles) -> bool:
-        """Columns of events, entries or intervals, and likelihoods of such times."""
-        return column_roles.is_survival or likelihood in SURVIVAL_LIKELIHOODS
-
-    @classmethod
     def check_columns(
         cls,
         frame: pd.DataFrame,
@@ -85,7 +75,6 @@ class SurvivalTime(Outcome):
         *,
         named: bool,
     ) -> None:
-        """Refuses times that the likelihood cannot produce."""
         found = column_roles.outcomes(frame)
         times = found if isinstance(found, pd.DataFrame) else found.to_frame("time")
         outcomes = survival_outcomes(times)
@@ -145,7 +134,6 @@ class SurvivalTime(Outcome):
         return evaluate_survival(*predictive, y, weight, self.followed)
 
     def point(self, predictive: Predictive) -> NDArray[np.float64]:
-        """The median; infinite where the curve stays above one half."""
         self.refuse_causes(predictive, "predict_median", "predict_incidence")
         with torch.no_grad():
             found: NDArray[np.float64] = predictive.distribution.median.numpy()
@@ -155,11 +143,9 @@ class SurvivalTime(Outcome):
         return survival_answers(likelihood, raw)
 
     def gather(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
-        """Times with events, entries and upper ends, ``(N, 4)``."""
         return survival_outcomes(y, **known)
 
     def log_survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
-        """log P(T > t | x), ``(N, len(times))``."""
         with torch.no_grad():
             found: NDArray[np.float64] = log_survival_at(
                 predictive.distribution, self.times(times)
@@ -167,7 +153,6 @@ class SurvivalTime(Outcome):
         return found
 
     def survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
-        """P(T > t | x), ``(N, len(times))``."""
         found: NDArray[np.float64] = np.exp(self.log_survival(predictive, times))
         return found
 
@@ -204,7 +189,6 @@ class SurvivalTime(Outcome):
         return found
 
     def risk(self, predictive: Predictive) -> NDArray[np.float64]:
-        """A number that orders rows, higher for earlier events."""
         found: NDArray[np.float64] = risk_of(*predictive, self.followed.horizon).numpy()
         return found
 
@@ -224,7 +208,6 @@ class SurvivalTime(Outcome):
             raise UsageError(f"with {causes} causes {what} has no meaning of its own: {instead}.")
 
     def has_interval(self, likelihood: Likelihood) -> bool:
-        """One cause has; several have chances by each time."""
         return likelihood.has_distribution and int(getattr(likelihood, "causes", 1)) == 1
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:

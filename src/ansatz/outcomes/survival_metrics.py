@@ -10,7 +10,7 @@ from ansatz import metrics
 from ansatz.errors import ModelError
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Distribution, Likelihood
 from ansatz.likelihoods.special.quadrature import gauss
-from ansatz.outcomes.survival_likelihood import times_and_causes
+from ansatz.outcomes.survival_times import times_and_causes
 
 Metrics = dict[str, float | None]
 BLOCK = 2**20  # numbers that are held at once
@@ -34,8 +34,8 @@ class Followed(NamedTuple):
     """How long the rows of the fit were followed.
 
     Scores of censored rows weight by the chance of being followed so far, which comes from the
-    training rows; beyond the last event nothing was observed. Rows that entered late, as pieces
-    (start, stop] do, tell no such chance: the end of a piece is no end of observation.
+    training rows; beyond the last event nothing was observed. Rows that entered late, as intervals
+    (start, stop] do, give no such chance: the end of one is not the end of observation.
 
     Args:
         horizon: the last event.

@@ -1,12 +1,20 @@
-"""Times that may be censored, in the forms in which people have them."""
+"""Times that may be censored: the forms in which people have them, and their likelihoods."""
 
+import copy
+import inspect
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import ArrayLike, NDArray
 
+from ansatz import likelihoods
 from ansatz.errors import DataError
+from ansatz.likelihoods import Censored, Cox, DiscreteHazard, Likelihood
+from ansatz.outcomes.registry import SURVIVAL_LIKELIHOODS
+from ansatz.spec import TargetSpec
 
 COLUMNS = ("lower", "upper", "cause", "entry")
 
@@ -122,7 +130,7 @@ def _causes(event: Any, count: int) -> NDArray[np.float64]:
 
 def _interval(parts: dict[str, Any]) -> tuple[NDArray[np.float64], ...]:
     if "event" in parts:
-        raise DataError("lower and upper ends tell what is known; they take no event.")
+        raise DataError("lower and upper ends describe what is known; they take no event.")
     if "upper" not in parts:
         raise DataError("lower ends need upper ends, infinite or missing where they are open.")
     lower = _numbers("lower", parts["lower"], len(parts["lower"]))
@@ -151,3 +159,82 @@ def _refuse(bad: NDArray[np.bool_], expected: str, *values: NDArray[np.float64])
         row = int(np.flatnonzero(bad)[0])
         got = " and ".join(f"{value[row]:g}" for value in values)
         raise DataError(f"{expected}, got {got} at y[{row}].")
+
+
+def survival_likelihood(
+    likelihood: str | Likelihood,
+    options: Mapping[str, Any] | None = None,
+    *,
+    causes: int = 1,
+    constant_dispersion: bool = False,
+) -> Likelihood:
+    """Makes a likelihood of survival times; one of numbers becomes :class:`Censored`."""
+    given = dict(options or {})
+    name = likelihood if isinstance(likelihood, str) else likelihood.name
+    if causes > 1 and name != "discrete_hazard":
+        raise DataError(
+            f"the event has {causes} causes. {name} knows one: take discrete_hazard, or name the "
+            "code is the event: event=(status == 1), or --event COLUMN=1."
+        )
+    if not isinstance(likelihood, str):
+        return (
+            likelihood
+            if likelihood.name in SURVIVAL_LIKELIHOODS
+            else Censored(likelihood=likelihood)
+        )
+    if likelihood == "discrete_hazard":
+        given = {"causes": max(causes, 1), **given}
+    if likelihood in SURVIVAL_LIKELIHOODS:
+        found: Likelihood = likelihoods.create(likelihood, **given)
+        return found
+    kind = likelihoods.registry.get(likelihood)
+    if constant_dispersion and "dispersion" in inspect.signature(kind).parameters:
+        given = {"dispersion": "constant", **given}
+    return Censored(likelihood=likelihood, options=given)
+
+
+def survival_target(likelihood: Likelihood, outcomes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turns ``(N, 4)`` of lower, upper, cause and entry into the likelihood's ``(N, 3)``."""
+    lower, upper, cause, entry = outcomes.T
+    if not isinstance(likelihood, Cox | DiscreteHazard):
+        _refuse_negative(likelihood, lower, upper)
+        return np.stack([lower, upper, entry], axis=1)
+    between = np.isinf(lower) | (np.isfinite(upper) & (lower < upper))
+    if between.any():
+        row = int(np.flatnonzero(between)[0])
+        raise DataError(
+            f"{likelihood.name} takes events and right-censored times, got an interval at "
+            f"y[{row}]. Take a likelihood with a density, like weibull or log_normal."
+        )
+    return np.stack([lower, cause, entry], axis=1)
+
+
+def times_and_causes(
+    likelihood: Likelihood, y: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Gives times and causes (0: censored) of outcomes; None if any is an interval."""
+    if isinstance(likelihood, Cox | DiscreteHazard):
+        return y[:, 0], y[:, 1]
+    lower, upper = y[:, 0], y[:, 1]
+    if not ((lower == upper) | np.isinf(upper)).all() or np.isinf(lower).any():
+        return None
+    return lower, (lower == upper).astype(np.float64)
+
+
+def _refuse_negative(
+    likelihood: Likelihood, lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> None:
+    """Rejects rows censored before 0, which tell a likelihood of positive times nothing."""
+    bad = (lower < 0) & np.isfinite(lower) & np.isinf(upper)
+    if not bad.any():
+        return
+    inner = getattr(likelihood, "likelihood", likelihood)
+    with torch.no_grad():
+        raw = torch.zeros(1, inner.outputs(TargetSpec()), dtype=torch.float64)
+        least = copy.deepcopy(inner).double().distribution(raw).lower
+    if least >= 0:
+        row = int(np.flatnonzero(bad)[0])
+        raise DataError(
+            f"{inner.name} needs times >= 0, got {lower[row]:g} at y[{row}]. Repair the time, or "
+            "take a likelihood of any number, like normal."
+        )

@@ -1,4 +1,4 @@
-"""How a configuration does on folds of the rows to learn from."""
+"""Scores of a configuration on folds of the training rows."""
 
 import copy
 import time
@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from ansatz.errors import DataError, NumericalError
 from ansatz.fitting import Request
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.first_steps import read_job, split_options, task_of
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.out_of_fold import Folds, choose_folds
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, read_job
 from ansatz.fitting.scores import constant_predictive
-from ansatz.fitting.task import Task
+from ansatz.fitting.task import Task, split_options, task_of
 from ansatz.report.paired_scores import Evaluated, evaluate_rows, score_pair
 from ansatz.seeds import derive
 from ansatz.tuning.space import settings_of
@@ -29,16 +28,7 @@ class OutOfTime(Exception):
 
 
 class InnerFolds(NamedTuple):
-    """The training rows in folds, the same for every configuration.
-
-    Args:
-        request: what was asked; its options are fixed.
-        problem: the data.
-        rows: the training rows; those of the test are never touched.
-        folds: of the training rows.
-        likelihood: where a configuration names none.
-        network: where a configuration names none.
-    """
+    """The training rows in folds, the same for every configuration."""
 
     request: Request
     problem: Problem
@@ -108,7 +98,7 @@ def _until(deadline: float | None, limit: float | None = None) -> float | None:
 
 
 def make_folds(learn: Job, count: int, seed: int) -> Folds:
-    """Folds of the rows to learn from; by group and, forward, by time."""
+    """Splits the training rows into folds; by group and, forward, by time."""
     folds = [
         (inside, outside)
         for inside, outside in choose_folds(learn, count, derive(seed, "tuning") >> 32)
@@ -116,7 +106,7 @@ def make_folds(learn: Job, count: int, seed: int) -> Folds:
     ]
     if len(folds) < 2:
         raise DataError(
-            f"{len(learn.y)} rows to learn from cannot be parted into {count} folds to search by."
+            f"{len(learn.y)} training rows cannot be split into {count} folds to search by."
         )
     return folds
 
@@ -124,7 +114,7 @@ def make_folds(learn: Job, count: int, seed: int) -> Folds:
 def comparable_likelihoods(folds: InnerFolds, candidates: list[str]) -> tuple[list[str], list[str]]:
     """The candidates whose scores have one measure with the default's, and the others.
 
-    Told by the constant model of each: a density and probabilities cannot compete.
+    Compared by the constant model of each: a density and probabilities cannot compete.
     """
     others = [likelihood for likelihood in candidates if likelihood != folds.likelihood]
     if not others:

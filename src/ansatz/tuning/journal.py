@@ -53,14 +53,7 @@ class Record(BaseModel):
 
 
 class Journal:
-    """Keeps finished trials in ``OUT.tuning/trials.json``; a trial is there whole or not at all.
-
-    Args:
-        out: the model's folder; None keeps the trials in memory.
-        fingerprint: of data, options and space, compared when resuming.
-        overwrite: start anew.
-        resume: go on with what is there.
-    """
+    """Keeps finished trials in ``OUT.tuning/trials.json``; a trial is there whole or not at all."""
 
     def __init__(
         self, out: Path | None, fingerprint: dict[str, str], *, overwrite: bool, resume: bool

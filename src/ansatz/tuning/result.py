@@ -1,13 +1,18 @@
 """What a search found."""
 
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from ansatz.errors import ModelError, UsageError
 from ansatz.fitting.result import Fit
-from ansatz.fitting.space import Space
+from ansatz.fitting.saved import load_model, save_model
+from ansatz.fitting.space import Choice, Space
 from ansatz.report.compare import Comparison
 from ansatz.report.difference import corrected_error
 from ansatz.tuning.journal import Trial
+from ansatz.tuning.space import parse_space
 
 
 @dataclass
@@ -15,7 +20,7 @@ class Tuning:
     """What a search found, and whether it is worth anything.
 
     Args:
-        fit: the chosen configuration, fitted to all rows to learn from and evaluated on the test
+        fit: the chosen configuration, fitted to all training rows and evaluated on the test
             rows, which the search never saw.
         default: the default recipe, fitted and evaluated likewise.
         trials: all of them; number 0 is the default recipe.
@@ -24,7 +29,7 @@ class Tuning:
         folds: the number of inner folds.
         comparison: of the two fits on the test rows; None without test rows.
         verdict: one sentence.
-        notes: what is to be said about the search.
+        notes: on the search.
         seconds: of it all.
 
     Example:
@@ -39,7 +44,7 @@ class Tuning:
     best: Trial
     space: Space
     folds: int
-    learned: float  # rows learned from per row evaluated, in an inner fold
+    learned: float  # training rows per row evaluated, in an inner fold
     comparison: Comparison | None
     verdict: str
     notes: list[str] = field(default_factory=list)
@@ -82,3 +87,61 @@ class Tuning:
             "notes": self.notes,
             "seconds": self.seconds,
         }
+
+
+def save_search(
+    result: Tuning, place: Path, fingerprint: dict[str, str], *, overwrite: bool
+) -> None:
+    """Writes the chosen model with the record of the search that chose it."""
+    model = result.fit.fitted
+    model.evidence["tuning"] = {
+        "fingerprint": fingerprint,
+        "trials": [trial.model_dump(mode="json") for trial in result.trials],
+        "best": result.best.number,
+        "space": {name: _dump(dimension) for name, dimension in result.space.items()},
+        "folds": result.folds,
+        "learned": result.learned,
+        "verdict": result.verdict,
+        "notes": result.notes,
+        "seconds": result.seconds,
+    }
+    save_model(model, place, overwrite=overwrite)
+    result.fit.folder = place
+
+
+def _dump(dimension: Any) -> str:
+    if isinstance(dimension, Choice):
+        return json.dumps(list(dimension.values))[1:-1]
+    return f"{dimension.low!r}..{dimension.high!r}"
+
+
+def finished_search(place: Path | None, fingerprint: dict[str, str], resume: bool) -> Tuning | None:
+    """The search that is already there, when asked to resume it."""
+    if place is None or not resume or not place.exists():
+        return None
+    model = load_model(place)
+    kept = model.evidence.get("tuning")
+    if kept is None or kept.get("fingerprint") != fingerprint:
+        raise UsageError(
+            f"{place} is not a search with this table and these options. Choose another --out, or "
+            "--overwrite it."
+        )
+    try:
+        found = [Trial.model_validate(trial) for trial in kept["trials"]]
+        return Tuning(
+            fit=Fit(
+                fitted=model, folder=place, columns=model.columns or [], **model.evidence["fit"]
+            ),
+            default=None,
+            trials=found,
+            best=found[kept["best"]],
+            space=parse_space([f"{name}={text}" for name, text in kept["space"].items()]),
+            folds=kept["folds"],
+            learned=kept["learned"],
+            comparison=None,
+            verdict=kept["verdict"],
+            notes=[*kept["notes"], "the search was finished: nothing to do."],
+            seconds=kept["seconds"],
+        )
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ModelError(f"{place}: the record of its search: {error}") from None

@@ -9,14 +9,13 @@ from ansatz import likelihoods, networks
 from ansatz.errors import UsageError
 from ansatz.fitting import Request
 from ansatz.fitting.choice import choose_likelihood
-from ansatz.fitting.first_steps import network_of, read_job, task_of
 from ansatz.fitting.fit import note_on_parts
 from ansatz.fitting.job import Job
-from ansatz.fitting.options.tables import settings_of, settings_with
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.problem import Problem, read_job
+from ansatz.fitting.request import settings_of, settings_with
 from ansatz.fitting.space import Choice, Space
 from ansatz.fitting.split import Split, split
-from ansatz.fitting.task import Task
+from ansatz.fitting.task import Task, network_of, task_of
 from ansatz.spec import InputSpec
 from ansatz.tuning.inner_folds import InnerFolds, comparable_likelihoods, make_folds
 from ansatz.tuning.space import SHAPE, check_space, parse_space, point_of
@@ -27,14 +26,7 @@ SHARE = 0.2  # of the rows, kept from the search
 def build_search(
     request: Request, problem: Problem, changes: Sequence[str] | Mapping[str, Any], folds: int
 ) -> tuple[InnerFolds, Space, list[str]]:
-    """The folds that evaluate trials, the space of the search, and what is to be said about it.
-
-    Args:
-        request: what was asked; options that it gives are fixed.
-        problem: the data.
-        changes: to the default space.
-        folds: of the rows to learn from.
-    """
+    """The folds that evaluate trials, the space of the search, and notes on it."""
     options, given = request.options, request.settings()
     network, asked = network_of(request, problem), read_space(changes)
     task = task_of(request, problem)
@@ -59,8 +51,8 @@ def build_search(
         require_answers(each, learn)
     if len(problem.candidates) > 1:
         likelihood = choose_likelihood(task, problem.candidates, learn).likelihood
-    parted = make_folds(learn, folds, options["seed"])
-    inner = InnerFolds(request, problem, rows.parts.learn, parted, likelihood, network)
+    inner_folds = make_folds(learn, folds, options["seed"])
+    inner = InnerFolds(request, problem, rows.parts.learn, inner_folds, likelihood, network)
     candidates, gone = _likelihoods(inner, asked)
     whole = _space(task, learn, tried, takes, candidates)
     fixed = {*given, *(("width", "depth") if "widths" in given or "widths" in asked else ())}
@@ -83,7 +75,7 @@ def _require_element_likelihoods(task: Task, problem: Problem, asked: Space) -> 
     for name in [*problem.candidates, *(wanted.values if isinstance(wanted, Choice) else ())]:
         if not likelihoods.registry.get(name).has_distribution:
             raise UsageError(
-                f"{name} is a loss and no likelihood of {task.outcome.plural}: trials are evaluated by the "
+                f"{name} is a loss, not a likelihood of {task.outcome.plural}: trials take the "
                 f"log score of {task.structure.element[1]}. Search with --likelihood categorical, "
                 "or compare fits: ansatz compare A B."
             )
@@ -142,13 +134,7 @@ def default_point(inner: InnerFolds, whole: Space) -> dict[str, Any] | None:
 
 
 def searched_networks(asked: Space, network: str, *, solves: bool) -> list[str]:
-    """The names of ``--space network=A,B``, or the one network of every fit.
-
-    Args:
-        asked: changes to the space.
-        network: of the fits, where it is not searched.
-        solves: whether the linear model is solved, not trained: then it has nothing to search.
-    """
+    """The names of ``--space network=A,B``, or the one network of every fit."""
     wanted = asked.get("network")
     if wanted is None:
         return [network]
@@ -162,12 +148,7 @@ def searched_networks(asked: Space, network: str, *, solves: bool) -> list[str]:
 
 
 def require_answers(task: Task, learn: Job) -> None:
-    """Raises, before any work, what a fit would raise about the network and its options.
-
-    Args:
-        task: with the network by name.
-        learn: the training rows.
-    """
+    """Raises, before any work, what a fit would raise about the network and its options."""
     task.check_settings(learn)
     plan, inputs = task.plan(task.recipe(learn), learn), learn.rows.spec or InputSpec.of(1)
     made = networks.create(plan.network_name, inputs=inputs, outputs=2, **plan.network_options)
@@ -179,13 +160,7 @@ _NOT_SEARCHED = {"n_jobs", "verbose", "warm_start"}  # options that change no mo
 
 
 def known_options(task: Task, network: str, likelihood: str) -> list[str]:
-    """Options of the fit, the network and the likelihood, by name.
-
-    Args:
-        task: of the fits.
-        network: by name.
-        likelihood: by name.
-    """
+    """Options of the fit, the network and the likelihood, by name."""
     names = settings_with(task.structure.name) - _NOT_SEARCHED
     names -= settings_of("outcome") - task.outcome.settings
     names = names | set(SHAPE) if network == "mlp" else names - settings_of("network")
@@ -195,12 +170,7 @@ def known_options(task: Task, network: str, likelihood: str) -> list[str]:
 
 
 def network_values(task: Task, learn: Job) -> dict[str, Any]:
-    """The options of a network as a fit would make it, its own defaults among them.
-
-    Args:
-        task: with the network by name.
-        learn: the training rows.
-    """
+    """The options of a network as a fit would make it, its own defaults among them."""
     plan = task.plan(task.recipe(learn), learn)
     found = inspect.signature(networks.registry.get(plan.network_name)).parameters.values()
     own = {each.name: each.default for each in found if each.default is not inspect.Parameter.empty}

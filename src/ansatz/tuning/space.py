@@ -63,12 +63,7 @@ def _value(text: str) -> Any:
 
 
 def settings_of(parameters: Mapping[str, Any], network: str = "mlp") -> dict[str, Any]:
-    """Options of a fit from a point of the space: width and depth of an mlp become widths.
-
-    Args:
-        parameters: the point.
-        network: by name; others have a width or a depth of their own.
-    """
+    """Options of a fit from a point of the space: width and depth of an mlp become widths."""
     if network != "mlp":
         return dict(parameters)
     found = {name: value for name, value in parameters.items() if name not in SHAPE}
@@ -80,14 +75,7 @@ def settings_of(parameters: Mapping[str, Any], network: str = "mlp") -> dict[str
 def point_of(
     recipe: Recipe, likelihood: str, space: Space, network: Mapping[str, Any] | None = None
 ) -> dict[str, Any] | None:
-    """The default recipe as a point of the space; None where it lies outside.
-
-    Args:
-        recipe: the default.
-        likelihood: by name.
-        space: what may vary.
-        network: its name and its own options, which win over the recipe's.
-    """
+    """The default recipe as a point of the space; None where it lies outside."""
     values = {**recipe.model_dump(), "likelihood": likelihood}
     if recipe.widths and len(set(recipe.widths)) == 1:
         values |= {"width": recipe.widths[0], "depth": len(recipe.widths)}

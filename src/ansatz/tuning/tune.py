@@ -11,23 +11,21 @@ from ansatz import structures
 from ansatz.errors import UsageError
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.contracts.structure import Structure
-from ansatz.fitting.first_steps import network_of, reading, with_structure
 from ansatz.fitting.fit import fit_request
 from ansatz.fitting.options import TuneOptions
 from ansatz.fitting.options.option import with_signature
-from ansatz.fitting.options.search import SearchOptions
-from ansatz.fitting.problem import Problem
+from ansatz.fitting.options.tables import SearchOptions
+from ansatz.fitting.problem import Problem, reading, with_structure
 from ansatz.fitting.replay import replay
 from ansatz.fitting.request import defaults, validated
 from ansatz.fitting.space import Space
+from ansatz.fitting.task import network_of
 from ansatz.report.compare import Comparison, compare_fits
 from ansatz.storage import RunLock
 from ansatz.tuning.inner_folds import InnerFolds
 from ansatz.tuning.journal import Journal, Trial
-from ansatz.tuning.result import Tuning
-from ansatz.tuning.sampler import require_optuna
-from ansatz.tuning.saved_search import finished_search, save_search
-from ansatz.tuning.search import best_of, search
+from ansatz.tuning.result import Tuning, finished_search, save_search
+from ansatz.tuning.search import best_of, require_optuna, search
 from ansatz.tuning.search_problem import SHARE, build_search, default_point
 
 
@@ -68,12 +66,7 @@ def tune(data: Any, **options: Unpack[TuneOptions]) -> Tuning:
 
 
 def tune_request(asked: Request, how: SearchOptions) -> Tuning:
-    """Searches for a better recipe of what was asked for.
-
-    Args:
-        asked: the fit.
-        how: all options of the search.
-    """
+    """Searches for a better recipe of what was asked for."""
     began = clock.perf_counter()
     require_optuna()
     request = with_structure(asked)
@@ -113,7 +106,7 @@ def _search(
             progress=how["progress"],
         )
     except KeyboardInterrupt as stop:
-        if place is not None:  # the command says how to go on
+        if place is not None:  # the command reports how to go on
             stop.step, stop.checkpoint = None, journal.folder  # type: ignore[attr-defined]
         raise
     if late:
@@ -175,7 +168,7 @@ def _verdict(best: Trial, count: int, comparison: Comparison | None) -> str:
         )
     if comparison.better is None:
         return (
-            "The search found nothing that the test rows can tell from the default recipe. "
+            "The search found nothing that the test rows can distinguish from the default recipe. "
             f"{comparison.verdict}"
         )
     return comparison.verdict
@@ -186,7 +179,7 @@ def _fingerprint(inner: InnerFolds, whole: Space) -> dict[str, str]:
     settings = {
         "options": {name: repr(value) for name, value in inner.request.settings().items()},
         "settings": [options["inference"], options["seed"], options["device"]],
-        "uses": problem.column_roles.model_dump(),
+        "column_roles": problem.column_roles.model_dump(),
         "columns": [(column.name, column.role) for column in problem.columns],
         "likelihoods": [inner.likelihood, *problem.candidates],
         "network": inner.network,

@@ -33,7 +33,11 @@ def test_enhancement_is_pillows(name, factor):
 
     images = photographs()
     x = images / 255
-    reference = {"Brightness": 0.0, "Contrast": gray(x).mean((1, 2, 3), keepdim=True), "Color": gray(x)}
+    reference = {
+        "Brightness": 0.0,
+        "Contrast": gray(x).mean((1, 2, 3), keepdim=True),
+        "Color": gray(x),
+    }
     y = blended(x, reference[name], torch.full((3,), factor))
     for image, found in zip(images, y, strict=True):
         picture = Image.fromarray(image.permute(1, 2, 0).contiguous().numpy())
@@ -183,7 +187,9 @@ def test_values_that_cutting_would_ruin_are_refused(augment):
 @pytest.mark.filterwarnings("error")
 def test_noise_that_drowns_a_signal_is_told():
     volts = 1e-5 * torch.randn(4, 1, 100)
-    with pytest.warns(UserWarning, match=r"drowns x, whose standard deviation is .*: relative=True"):
+    with pytest.warns(
+        UserWarning, match=r"drowns x, whose standard deviation is .*: relative=True"
+    ):
         Noise(0.05)(volts)
     Noise(0.05, relative=True)(volts)
     Noise(0.05)(torch.rand(4, 1, 8, 8))

@@ -8,7 +8,7 @@ from PIL import Image
 import ansatz
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
-from ansatz.fitting.first_steps import structure_of
+from ansatz.fitting.problem import structure_of
 from ansatz.fitting.replay import replay
 from ansatz.structures.grid.problem import build_grid_problem, grid_problem
 from ansatz.structures.grid.reading import special_columns
@@ -24,7 +24,7 @@ def build_problem(y, target="y", **options):
 
 def test_labels_from_zero_on_beside_images_are_classes():
     problem = build_problem(np.arange(12) % 3)
-    assert problem.likelihoods == ["categorical"] and problem.kind == "class"
+    assert problem.candidates == ["categorical"] and problem.kind == "class"
     assert "if it counts something: --likelihood poisson" in problem.notes[-1]
 
 
@@ -42,11 +42,11 @@ def test_other_whole_numbers_are_counts(values, target):
 
 
 def test_zero_and_one_are_two_classes():
-    assert build_problem(np.arange(12) % 2).likelihoods == ["bernoulli"]
+    assert build_problem(np.arange(12) % 2).candidates == ["bernoulli"]
 
 
 def test_a_likelihood_that_is_named_is_taken():
-    assert build_problem(np.arange(12) % 3, likelihood="poisson").likelihoods == ["poisson"]
+    assert build_problem(np.arange(12) % 3, likelihood="poisson").candidates == ["poisson"]
 
 
 def test_examples_without_a_target_are_left_out_and_told():
@@ -72,7 +72,7 @@ def test_what_cannot_be_asked_is_said():
         build_problem(np.full(12, np.nan))
     with pytest.raises(DataError, match=r"'y' is 0 for every example: one class only"):
         build_problem(np.zeros(12, int))
-    assert build_problem(np.zeros(12, int), likelihood="poisson").likelihoods == ["poisson"]
+    assert build_problem(np.zeros(12, int), likelihood="poisson").candidates == ["poisson"]
     with pytest.raises(DataError, match=r"no column 'z' for target. Columns: y"):
         build_grid_problem({"x": IMAGES, "y": np.arange(12)}, ColumnRoles(target=["z"]))
     with pytest.raises(UsageError, match=r"no column 'z' to drop. Columns: y"):
@@ -124,7 +124,7 @@ SETTINGS = {"network": "linear_grid", "options": {"epochs": 1}}
 
 def test_the_test_is_the_folder_called_test(tmp_path):
     fit = ansatz.fit(in_folders(tmp_path, train=20, test=6), **SETTINGS)
-    _, job, parts = fit.posed
+    _, job, parts = fit.split_problem
     assert (job.part[parts.test] == "test").all() and (job.part[parts.learn] == "train").all()
     assert len(parts.test) == 6 and len(parts.learn) == 20
     assert any("the data's own, 6 examples" in note for note in fit.notes)
@@ -132,7 +132,7 @@ def test_the_test_is_the_folder_called_test(tmp_path):
 
 def test_examples_for_validation_stop_the_fit(tmp_path):
     fit = ansatz.fit(in_folders(tmp_path, train=20, valid=4, test=6), **SETTINGS)
-    _, job, parts = fit.posed
+    _, job, parts = fit.split_problem
     assert (job.part[parts.learn][parts.valid] == "validation").all() and len(parts.valid) == 4
 
 
@@ -148,12 +148,12 @@ def test_a_class_that_only_the_test_has_is_told(tmp_path):
     (folder / "test" / "new").mkdir()
     Image.fromarray(np.zeros((8, 8), np.uint8)).save(folder / "test" / "new" / "0.png")
     fit = ansatz.fit(folder, **SETTINGS)
-    assert any("no row to learn from is of class new" in note for note in fit.notes)
+    assert any("no training row is of class new" in note for note in fit.notes)
 
 
 def test_a_share_that_is_asked_for_mixes_the_folders(tmp_path):
     fit = ansatz.fit(in_folders(tmp_path, train=20, test=6), test=0.5, **SETTINGS)
-    assert len(fit.posed[2].test) == 13
+    assert len(fit.split_problem[2].test) == 13
     assert any("are mixed" in note for note in fit.notes)
 
 
@@ -161,8 +161,8 @@ def test_a_saved_model_finds_its_test_again(tmp_path):
     folder = in_folders(tmp_path / "images", train=20, test=6)
     fit = ansatz.fit(folder, out=tmp_path / "model", **SETTINGS)
     again = replay(tmp_path / "model")
-    assert (again.parts.test == fit.posed[2].test).all()
-    assert (again.parts.learn == fit.posed[2].learn).all()
+    assert (again.parts.test == fit.split_problem[2].test).all()
+    assert (again.parts.learn == fit.split_problem[2].learn).all()
     from ansatz.report import replayed
     from ansatz.report.what_was_fitted import command_line, python_lines
 

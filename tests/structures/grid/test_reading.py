@@ -183,6 +183,6 @@ def test_a_model_made_by_its_class_was_told_nothing(tmp_path):
     x = noise(8, 6, 6)
     model = Segmenter(network="linear_pixels", epochs=1).fit(x, x > 100)
     assert len(read_like(model.model_, {"x": x, "masks": (x > 100).astype(int)})) == 8
-    model.model_.evidence = {"origin": {"reader": 3}}
+    model.model_.evidence = {"provenance": {"reader": 3}}
     with pytest.raises(ModelError, match="record of its rows"):
         read_like(model.model_, x)

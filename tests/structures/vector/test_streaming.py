@@ -14,16 +14,17 @@ import ansatz
 from ansatz import structures
 from ansatz.cli.main import app
 from ansatz.data import Preprocessor, TensorSource, read_table
-from ansatz.data.streams.hash_split import TRAIN
+from ansatz.data.split import TRAIN
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting import Request
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.structure import Feed
-from ansatz.fitting.first_steps import read_job, task_of
+from ansatz.fitting.problem import read_job
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.scores import PooledMetrics
+from ansatz.fitting.task import task_of
 from ansatz.metrics import compute_metrics
-from ansatz.structures.vector import stream_batches, stream_problem, streaming
+from ansatz.structures.vector import stream_rows, streaming
 from ansatz.structures.vector.reading_again import evaluate_stream
 from ansatz.training import loop as training_loop
 
@@ -48,11 +49,11 @@ def csv(tmp_path):
     return path
 
 
-def cut(patch, block_bytes=9_000, sampled=streaming.SAMPLED):
+def cut(patch, block_bytes=9_000, sampled=stream_rows.SAMPLED):
     """Small blocks, two of which are mixed."""
-    small = partial(stream_problem.open_blocks, block_bytes=block_bytes)
-    patch.setattr(stream_problem, "open_blocks", small)
-    patch.setattr(stream_batches, "WINDOW_BYTES", 0)
+    small = partial(streaming.open_blocks, block_bytes=block_bytes)
+    patch.setattr(streaming, "open_blocks", small)
+    patch.setattr(stream_rows, "WINDOW_BYTES", 0)
     patch.setattr(streaming, "SAMPLED", sampled)
 
 
@@ -122,10 +123,10 @@ def test_a_streamed_fit_does_as_well_as_one_in_memory(csv):
 def test_a_run_killed_within_an_epoch_resumes_bit_for_bit(csv, tmp_path, monkeypatch):
     expected = stream(csv, out=tmp_path / "straight")
     monkeypatch.setattr(training_loop, "_SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    real, reads = stream_batches.BlockSource, []
+    real, reads = stream_rows.BlockSource, []
 
     class Dies(real):
-        """Ends the process, as far as the run can tell, while a later window is read."""
+        """Ends the process, as far as the run can notify, while a later window is read."""
 
         def _mixed(self, epoch, number, blocks):
             reads.append((epoch, number))
@@ -133,12 +134,12 @@ def test_a_run_killed_within_an_epoch_resumes_bit_for_bit(csv, tmp_path, monkeyp
                 raise MemoryError("killed")
             return super()._mixed(epoch, number, blocks)
 
-    monkeypatch.setattr(stream_batches, "BlockSource", Dies)
+    monkeypatch.setattr(stream_rows, "BlockSource", Dies)
     with pytest.raises(MemoryError):
         stream(csv, out=tmp_path / "cut")
     assert reads[-1][1] > 0  # in the middle of an epoch
     assert not [p for p in tmp_path.iterdir() if p.name.startswith(".tmp-")]
-    monkeypatch.setattr(stream_batches, "BlockSource", real)
+    monkeypatch.setattr(stream_rows, "BlockSource", real)
     with pytest.raises(UsageError, match=r"unfinished run"):
         stream(csv, out=tmp_path / "cut")
     resumed = stream(csv, out=tmp_path / "cut", resume=True)
@@ -187,7 +188,9 @@ def test_pooled_metrics_of_classes_leave_ranks_to_the_sample():
     pooled = PooledMetrics()
     for part in (slice(0, 100), slice(100, 300)):
         pooled.add(
-            compute_metrics(y[part], distribution=Distribution(part)), y[part], torch.ones(len(y[part]))
+            compute_metrics(y[part], distribution=Distribution(part)),
+            y[part],
+            torch.ones(len(y[part])),
         )
     whole = compute_metrics(y, distribution=Distribution())
     found = pooled.result(whole)
@@ -230,7 +233,7 @@ def test_class_weights_are_those_of_all_rows(tmp_path, monkeypatch):
     frame = table()
     frame["y"] = np.where(frame["y"] > 1, "yes", "no")
     frame.to_csv(tmp_path / "t.csv", index=False)
-    monkeypatch.setattr(stream_problem, "SURVEYED", 100)
+    monkeypatch.setattr(streaming, "SURVEYED", 100)
     options = {"class_weight": "balanced"}
     fit = stream(tmp_path / "t.csv", likelihood="bernoulli", options=options)
     memory = ansatz.fit(
@@ -242,7 +245,7 @@ def test_class_weights_are_those_of_all_rows(tmp_path, monkeypatch):
 
 def test_a_streamed_fit_leaves_no_origin_and_no_row_keys(csv):
     fit = stream(csv)
-    assert fit.origin is None and fit.posed is None and not fit.rows_of
+    assert fit.provenance is None and fit.split_problem is None and not fit.rows_of
     assert fit.fitted.row_keys is None and fit.log_likelihood is None
 
 
@@ -278,7 +281,7 @@ def test_the_likelihood_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(cs
 
 
 @pytest.mark.parametrize(
-    "uses, options, message",
+    "column_roles, options, message",
     [
         (Y, {"likelihood": "cox"}, "cox compares every row"),
         (Y, {"likelihood": "plackett_luce"}, "rankings do not stream|compares every row"),

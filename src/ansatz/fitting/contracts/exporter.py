@@ -1,14 +1,17 @@
 """What a graph of a fitted model needs from the structure of x."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor, dtype, nn
 
-from ansatz.fitting.contracts.encoder import Encoder
 from ansatz.fitting.contracts.inference import Posterior
+from ansatz.fitting.contracts.rows import Encoder
+from ansatz.spec import InputSpec
 
 
 @dataclass(frozen=True)
@@ -75,3 +78,69 @@ class Exporter(Protocol):
     def raw(self, posterior: Posterior, rows: Any, offset: Tensor | None) -> Tensor:
         """What the model computes for made-up rows."""
         return posterior.predictive(rows, offset, notes=[]).raw
+
+
+_EXAMPLE = 1009  # rows: no other axis is likely to have this length
+
+
+_MADE_UP = 64  # rows
+
+
+class TensorExporter(Exporter):
+    """Encoded inputs in, the same out: a service encodes its examples by itself."""
+
+    preprocessing = "outside the graph: inputs are encoded as in the fit"
+
+    def __init__(self, encoder: Encoder, as_rows: Callable[[Any], Any]) -> None:
+        self.encoder, self.as_rows = encoder, as_rows
+        self.shapes = list(_shapes(encoder.spec))
+        self.inputs = []
+        for k, (shape, levels) in enumerate(self.shapes):
+            name = "X" if len(self.shapes) == 1 else f"X{k + 1}"
+            what = "codes of levels" if levels else "numbers"
+            takes = f"encoded {what} ({', '.join(['N', *map(str, shape)])})"
+            self.inputs.append(Input(name, name, "codes" if levels else "tensor", takes=takes))
+
+    def module(self, encoder: Encoder) -> nn.Module:
+        return _Same()
+
+    def example(self, kind: torch.dtype) -> tuple[Tensor, ...]:
+        return tuple(
+            torch.zeros(_EXAMPLE, *shape, dtype=torch.int64 if levels else kind)
+            for shape, levels in self.shapes
+        )
+
+    def feed(self, given: Any, kind: type[np.floating[Any]]) -> list[NDArray[Any]]:
+        found = self.encoder.inputs(self.as_rows(given), notes=[])
+        return [t.numpy().astype(kind) if t.is_floating_point() else t.numpy() for t in found]
+
+    def made_up(
+        self, seed: int, kind: type[np.floating[Any]]
+    ) -> tuple[tuple[Tensor, ...], list[NDArray[Any]]]:
+        generator = np.random.default_rng(seed)
+        cells = [
+            generator.integers(0, levels, (_MADE_UP, *shape))
+            if levels
+            else generator.normal(size=(_MADE_UP, *shape)).astype(np.float32).astype(kind)
+            for shape, levels in self.shapes
+        ]
+        rows = (torch.from_numpy(cell) for cell in cells)
+        return tuple(t.to(self.encoder.dtype) if t.is_floating_point() else t for t in rows), cells
+
+    def raw(self, posterior: Posterior, rows: Any, offset: Tensor | None) -> Tensor:
+        return posterior.answer(rows, offset)
+
+
+class _Same(nn.Module):
+    def forward(self, *cells: Tensor) -> tuple[Tensor, ...]:
+        return cells
+
+
+def _shapes(spec: InputSpec) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The shape of each input of one example, and the levels of its codes if it holds codes."""
+    for _, part in spec.parts:
+        yield from _shapes(part)
+    if not spec.parts:
+        yield (spec.features, *spec.size), ()
+        if spec.cardinalities:
+            yield (len(spec.cardinalities),), spec.cardinalities

@@ -25,11 +25,11 @@ Metrics = dict[str, float | None]
 PROBABILITIES = (
     "P(class | x) in the order of 'classes'; of rankings, P(item is first | x)"  # of an output
 )
-NO_INTERVAL = "classes and items have no interval: 'probabilities' says how sure the model is."
+NO_INTERVAL = "classes and items have no interval: 'probabilities' shows how sure the model is."
 
 
 class Outcome(Protocol):
-    """What is predicted, beside its likelihood: it reads y, evaluates predictions and writes them out.
+    """What is predicted: it reads y, makes its likelihood, evaluates and writes predictions.
 
     An outcome remembers what it read (names, classes); a fit works on a copy of its own.
 
@@ -71,11 +71,6 @@ class Outcome(Protocol):
         return column_roles.known(frame)
 
     @classmethod
-    def serves(cls, likelihood: str, column_roles: "ColumnRoles") -> bool:
-        """Whether a likelihood with such column roles speaks of these outcomes."""
-        ...
-
-    @classmethod
     def check_columns(
         cls,
         frame: "pd.DataFrame",
@@ -85,7 +80,7 @@ class Outcome(Protocol):
         *,
         named: bool,
     ) -> None:
-        """Refuses columns that the likelihood cannot produce; ``named``: the user named the likelihood."""
+        """Rejects columns that the likelihood, perhaps ``named`` by the user, cannot produce."""
 
     def encode(
         self, y: Any, settings: "Settings", *, reset: bool
@@ -104,10 +99,10 @@ class Outcome(Protocol):
         return weight
 
     def choose(self, settings: "Settings") -> None:
-        """Takes what settings say about predictions; what cannot be done is refused."""
+        """Takes the settings of predictions; rejects what cannot be done."""
 
     def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
-        """Outcomes in one form for all likelihoods, so that all likelihoods have the same test rows."""
+        """Gives outcomes in one form, so that all likelihoods have the same test rows."""
         found: NDArray[Any] = y.numpy()
         return found
 
@@ -233,7 +228,7 @@ class Outcome(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """What was learned from y, as JSON."""
+        """The state estimated from y, as JSON."""
         ...
 
     def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -241,7 +236,7 @@ class Outcome(Protocol):
         ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """What was learned from y and is not JSON."""
+        """The tensors estimated from y."""
         return {}
 
 

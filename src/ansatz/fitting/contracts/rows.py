@@ -1,10 +1,14 @@
-"""N examples by position, whatever they look like."""
+"""Examples by position, and the map from them to the inputs of a network."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from ansatz.data import Column
 from ansatz.spec import InputSpec
 
 
@@ -33,4 +37,36 @@ class Rows(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """What the examples' features are called, as JSON: ``names``, ``count``, ``columns``."""
+        ...
+
+
+class Encoder(Protocol):
+    """The map from rows to a network's inputs, fitted to training rows."""
+
+    @property
+    def spec(self) -> InputSpec:
+        """The shape of one example's inputs, for the network's factory."""
+        ...
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The floating-point type in which a network predicts."""
+        ...
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what the training rows showed."""
+        ...
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """What each column was taken for; empty where x has none."""
+        ...
+
+    def inputs(self, rows: Any, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
+        """The network's inputs for prediction; what is odd goes to ``notes``, or is warned of."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """All of it as JSON; the structure's ``load_encoder`` is the inverse."""
         ...

@@ -10,10 +10,9 @@ from torch import Tensor, nn
 
 from ansatz.data import Batch
 from ansatz.data.source import Source
-from ansatz.errors import UsageError
-from ansatz.fitting.contracts.encoder import Encoder
+from ansatz.errors import ModelError, UsageError
 from ansatz.fitting.contracts.exporter import Exporter
-from ansatz.fitting.contracts.rows import Rows
+from ansatz.fitting.contracts.rows import Encoder, Rows
 from ansatz.fitting.space import Space, network_space, training_space
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
@@ -23,14 +22,13 @@ if TYPE_CHECKING:
     from ansatz.fitting.column_roles import ColumnRoles
     from ansatz.fitting.contracts.inference import Posterior
     from ansatz.fitting.job import Job
-    from ansatz.fitting.model import Model
+    from ansatz.fitting.model import Model, Trained
     from ansatz.fitting.problem import Problem
-    from ansatz.fitting.read_again import ReadAgain, Tell
+    from ansatz.fitting.read_again import Notify, ReadAgain
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.request import Request
     from ansatz.fitting.split import Split
     from ansatz.fitting.task import Task
-    from ansatz.fitting.trained import Trained
     from ansatz.linear import LinearFit
     from ansatz.symmetry import Group
 
@@ -39,7 +37,7 @@ class Facts(NamedTuple):
     """What a default recipe may depend on: counts and types, never values."""
 
     rows: float  # the sum of the weights
-    spec: InputSpec | None  # of one example, where rows tell it before they are encoded
+    spec: InputSpec | None  # of one example, where it is known before rows are encoded
     target: TargetSpec
     coupled: bool = False  # whether the likelihood compares rows with each other
     averaged: bool = False  # whether several networks will be averaged
@@ -62,7 +60,7 @@ class Linear(NamedTuple):
     fits: "list[LinearFit]"  # with standard errors, one for each target; empty where trained
 
 
-class Beside(NamedTuple):
+class TableParts(NamedTuple):
     """Rows of a table, taken apart by the column roles of a fit."""
 
     X: Any
@@ -127,7 +125,13 @@ class Structure(Protocol):
         return None
 
     def read_again(
-        self, model: "Model", data: str, *, outcomes: bool, options: Mapping[str, Any], tell: "Tell"
+        self,
+        model: "Model",
+        data: str,
+        *,
+        outcomes: bool,
+        options: Mapping[str, Any],
+        notify: "Notify",
     ) -> "ReadAgain":
         """Reads data for a fitted model as those of its fit were.
 
@@ -136,7 +140,7 @@ class Structure(Protocol):
             data: where they are.
             outcomes: whether they are evaluated: those without a target are left out.
             options: of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`, validated.
-            tell: takes notes.
+            notify: takes notes.
         """
         ...
 
@@ -163,21 +167,21 @@ class Structure(Protocol):
         """What a user handed to an estimator as X."""
         ...
 
-    def from_table(self, model: "Model", table: Any, *, outcomes: bool) -> Beside:
+    def from_table(self, model: "Model", table: Any, *, outcomes: bool) -> TableParts:
         """Features, outcomes, weights and offsets of a table, by the column roles of the fit."""
         ...
 
     def cuts(self, model: "Model", table: Any) -> "Iterator[tuple[int, Any]]":
         """The parts that the fit would have cut examples into, each with its example's number."""
-        ...
+        return iter(())
 
     def summary(self, model: "Model") -> Any:
         """A summary in place of a network's effects; None where columns have effects."""
-        ...
+        return None
 
     def more_examples(self, axis: str) -> str:
         """Advice, as the end of a sentence, where examples are too few to be split."""
-        ...
+        return ""
 
     def recipe(self, facts: Facts) -> "Recipe":
         """The default recipe."""
@@ -202,7 +206,7 @@ class Structure(Protocol):
     def encoder(
         self, rows: Any, weight: NDArray[np.float64], recipe: "Recipe", options: Mapping[str, Any]
     ) -> Encoder:
-        """An encoder that has learned from the rows."""
+        """Fits an encoder to the training rows."""
         ...
 
     def load_encoder(self, state: Mapping[str, Any]) -> Encoder:
@@ -250,7 +254,7 @@ class Structure(Protocol):
         self, job: "Job", total: float, *, linear: bool, seed: int
     ) -> LikelihoodScores | None:
         """How likelihoods are compared; None where the first that the values allow is taken."""
-        ...
+        return None
 
     def shared(self, rows: Sequence[Rows]) -> Rows:
         """The first of several views of the same examples, by the features that all have."""
@@ -258,11 +262,11 @@ class Structure(Protocol):
 
     def nothing(self, count: int) -> Rows:
         """Rows of which nothing is known."""
-        ...
+        raise UsageError(f"{self.unit[1]} are never without features.")
 
     def constant(self, objective: Supervised, job: "Job") -> "Posterior":
         """The model that answers ``objective.shift`` whatever x is."""
-        ...
+        raise UsageError(f"{self.unit[1]} are never without features.")
 
     def linear(
         self,
@@ -273,11 +277,11 @@ class Structure(Protocol):
         null: bool = False,
     ) -> Linear | None:
         """The exact linear model of a likelihood; None where there is none that is solved."""
-        ...
+        return None
 
     def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "Posterior":
         """The exact linear model that was saved among the members of a mixture."""
-        ...
+        raise ModelError(f"structure {self.name} has no linear model to load.")
 
     def baseline(
         self, likelihood: Likelihood, job: "Job", seed: int
@@ -292,25 +296,11 @@ class Structure(Protocol):
     def search_space(
         self, recipe: "Recipe", facts: Facts, *, network: str | None, takes: Collection[str]
     ) -> Space:
-        """What a search varies unless the user says otherwise.
-
-        Args:
-            recipe: the default for these rows.
-            facts: about the rows.
-            network: by name; None where several are tried.
-            takes: the options of all networks that are tried.
-        """
+        """The default space of a search."""
         return network_space(network, training_space(recipe, facts.rows))
 
     def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
-        """Asks a new network once, and refuses one that does not answer where outcomes are.
-
-        Args:
-            network: in evaluation mode.
-            name: as the registry spells it.
-            inputs: what it was made for.
-            axis: where outcomes are.
-        """
+        """Asks a new network once, and refuses one that does not answer where outcomes are."""
 
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
         """What an exported graph does before its networks; None where there is no such graph."""

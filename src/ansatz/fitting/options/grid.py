@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
-from ansatz.fitting.options.option import IMAGES, Option
-from ansatz.fitting.options.parsing import (
+from ansatz.fitting.options.option import (
+    IMAGES,
+    Option,
     number_or_colour,
     number_or_word,
     require_weights,
@@ -125,8 +126,7 @@ class GridOptions(MaskReading, FileReading, total=False):
         int | None, Option("Height times width that an image file may declare.", reader=True)
     ]
     pretrained: Annotated[
-        str | Path | None,
-        Option(_WEIGHTS, IMAGES, metavar="FILE", check=require_weights),
+        str | Path | None, Option(_WEIGHTS, IMAGES, metavar="FILE", check=require_weights)
     ]
     freeze: Annotated[
         str | int | Sequence[int] | None,

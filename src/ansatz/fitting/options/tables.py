@@ -1,35 +1,351 @@
 """The options of the commands, merged from those of their owners, and who owns which."""
 
-from collections.abc import Iterable
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
 
-from ansatz.errors import UsageError
-from ansatz.fitting.options.everybody import (
-    AxesOptions,
-    FoldOptions,
-    MemoryOptions,
-    NetworkSettings,
-    PlaceOptions,
-    ProcessOptions,
-    RowOptions,
-    RunOptions,
-    TestOptions,
-    TrainingRunOptions,
-    TrainingSettings,
+from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
+from ansatz.fitting.options.option import (
+    MODEL,
+    ROWS,
+    RUN,
+    Option,
+    read_settings,
+    refuse_weights_file,
+    words,
 )
-from ansatz.fitting.options.grid import (
-    FileReading,
-    GridOptions,
-    GridSettings,
-    MaskReading,
-    MaskSettings,
-)
-from ansatz.fitting.options.inference import InferenceSettings
-from ansatz.fitting.options.option import declared
-from ansatz.fitting.options.outcome import OutcomeOptions, OutcomeSettings
-from ansatz.fitting.options.search import SearchOptions, TunedPlaceOptions
-from ansatz.fitting.options.vector import TableReading, VectorOptions, VectorSettings
+from ansatz.fitting.options.vector import TableReading, VectorOptions
+
+SEARCH = "The search"
+
+
+class SearchOptions(TypedDict, total=False):
+    """What ``ansatz tune`` takes besides the options of a fit."""
+
+    searches: Annotated[
+        int,
+        Option(
+            "Configurations to try besides the default. Default: 30.",
+            SEARCH,
+            default=30,
+            metavar="N",
+        ),
+    ]
+    folds: Annotated[
+        int,
+        Option("Folds of the training rows that evaluate a trial. Default: 3.", SEARCH, default=3),
+    ]
+    space: Annotated[
+        str | Sequence[str] | Mapping[str, Any],
+        Option(
+            "What an option may be: dropout=0..0.3, activation=relu,tanh, network=A,B. May be "
+            "repeated.",
+            SEARCH,
+            default=(),
+            metavar="NAME=VALUES",
+            reads=list[str],
+            listed=True,
+        ),
+    ]
+    time_limit: Annotated[
+        float | None,
+        Option(
+            "Begin no trial after so many seconds.", SEARCH, metavar="SECONDS", limits={"gt": 0}
+        ),
+    ]
+    progress: Annotated[Any, Option("Called with trials done, trials in all and the best so far.")]
+
+
+class TunedPlaceOptions(TypedDict, total=False):
+    """Where the model that a search chose goes."""
+
+    out: Annotated[
+        str | Path | None,
+        Option("Folder for the model. Default: DATA-tuned.", RUN, metavar="DIR", decides=False),
+    ]
+
+
+class InferenceSettings(TypedDict, total=False):
+    """The options of an ensemble."""
+
+    members: Annotated[int, Option("Networks of the ensemble.")]
+
+
+_OUTCOME: Any = {"panel": MODEL, "metavar": "COL", "limits": {"min_length": 1}}
+
+
+class OutcomeOptions(TypedDict, total=False):
+    """The columns that hold the outcome."""
+
+    target: Annotated[
+        str | Sequence[str],
+        Option(
+            "The column to predict; several as A,B.",
+            default=[],
+            reads=str,
+            parse=words,
+            listed=True,
+            **_OUTCOME,
+        ),
+    ]
+    event: Annotated[
+        str | None,
+        Option(
+            "Survival: 1 where the target is the time of an event, 0 where the row was censored; "
+            "or COL=VALUE.",
+            **_OUTCOME,
+        ),
+    ]
+    entry: Annotated[
+        str | None, Option("Survival: the time from which the row was watched.", **_OUTCOME)
+    ]
+    lower: Annotated[str | None, Option("In place of --target: y lies above this.", **_OUTCOME)]
+    upper: Annotated[
+        str | None, Option("With --lower: and not above this; empty is open.", **_OUTCOME)
+    ]
+    trials: Annotated[
+        str | None, Option("The target counts the successes of so many trials.", **_OUTCOME)
+    ]
+
+
+class OutcomeSettings(TypedDict, total=False):
+    """Options of classes, rankings and intervals, as ``--set`` takes them."""
+
+    classes: Annotated[Sequence[Any], Option("The classes, in their order.")]
+    class_weight: Annotated[
+        str | Mapping[Any, float], Option("'balanced', or how much each class counts.")
+    ]
+    unranked: Annotated[str, Option("Items that a ranking leaves out: last, or absent.")]
+    prior: Annotated[float, Option("Comparisons of every item with one at the mean of the scores.")]
+    layout: Annotated[str, Option("How a ranking is written: places, items or orders.")]
+    calibration: Annotated[float, Option("Share of the rows that conformal intervals rest on.")]
+
+
+_COLUMN: Any = {"panel": ROWS, "metavar": "COL"}
+_RUN: Any = {"panel": RUN, "decides": False}
+_SWITCH: Any = {**_RUN, "default": False, "reads": bool}
+
+
+class AxesOptions(TypedDict, total=False):
+    """What x, y and the inference are."""
+
+    x: Annotated[
+        str | None,
+        Option(
+            "What x looks like: vector, the rows of a table, or grid: signals, images, volumes. "
+            "Default: by the data.",
+            MODEL,
+            metavar="STRUCTURE",
+            complete="structures",
+        ),
+    ]
+    likelihood: Annotated[
+        str | None,
+        Option(
+            "What kind of quantity y is (ansatz list likelihoods). Chosen from y by default.",
+            MODEL,
+            metavar="NAME",
+            complete="likelihoods",
+        ),
+    ]
+    network: Annotated[
+        str | None,
+        Option(
+            "The network (ansatz list networks); 'linear' for a GLM.",
+            MODEL,
+            metavar="NAME",
+            complete="networks",
+        ),
+    ]
+    task: Annotated[
+        str | None,
+        Option(
+            "What is predicted (ansatz list outcomes), where the target does not show it.",
+            MODEL,
+            metavar="NAME",
+            complete="outcomes",
+        ),
+    ]
+    inference: Annotated[
+        str,
+        Option("How sure you need to be. Default: point.", MODEL, default="point", metavar="NAME"),
+    ]
+    options: Annotated[
+        Mapping[str, Any] | None,
+        Option(
+            "An option of the network, the likelihood or the training, the value as JSON: "
+            "--set widths=[64,64]. Where several have it: --set network.dropout=0.1.",
+            MODEL,
+            default={},
+            flags=("--set",),
+            metavar="KEY=VALUE",
+            reads=list[str],
+            parse=read_settings,
+        ),
+    ]
+
+
+class TestOptions(TypedDict, total=False):
+    """Which rows are held out for the test."""
+
+    test: Annotated[
+        float | None,
+        Option(
+            "Share of the rows kept for the test. Default: 0.2.", ROWS, limits={"ge": 0, "lt": 1}
+        ),
+    ]
+
+
+class FoldOptions(TypedDict, total=False):
+    """Folds in place of one test share."""
+
+    folds: Annotated[
+        int | None,
+        Option("Cross-validate with this many folds.", ROWS, limits={"ge": 2, "le": 1000}),
+    ]
+
+
+class RowOptions(TypedDict, total=False):
+    """Columns that weigh, group or order the rows."""
+
+    group: Annotated[str | None, Option("Rows alike in this column stay on one side.", **_COLUMN)]
+    time: Annotated[str | None, Option("Test on the latest rows by this column.", **_COLUMN)]
+    weights: Annotated[
+        str | None, Option("How often each row counts.", check=refuse_weights_file, **_COLUMN)
+    ]
+    offset: Annotated[str | None, Option("Added to the linear predictor.", **_COLUMN)]
+    exposure: Annotated[
+        str | None, Option("Its logarithm is added to the linear predictor.", **_COLUMN)
+    ]
+    drop: Annotated[
+        str | Sequence[str],
+        Option(
+            "Columns to leave out.",
+            ROWS,
+            default=[],
+            metavar="A,B,...",
+            reads=str,
+            parse=words,
+            listed=True,
+            limits={"min_length": 1},
+        ),
+    ]
+
+
+class PlaceOptions(TypedDict, total=False):
+    """Where the model goes."""
+
+    out: Annotated[
+        str | Path | None,
+        Option("Folder for the model. Default: DATA-model.", metavar="DIR", **_RUN),
+    ]
+
+
+class RunOptions(TypedDict, total=False):
+    """How a run goes."""
+
+    overwrite: Annotated[bool, Option("Replace what is at --out.", **_SWITCH)]
+    resume: Annotated[bool, Option("Go on where an interrupted run stopped.", **_SWITCH)]
+    device: Annotated[
+        str,
+        Option("auto, cpu, cuda or mps. Default: auto.", default="auto", metavar="NAME", **_RUN),
+    ]
+    seed: Annotated[
+        int,
+        Option(
+            "One seed for the whole run. Default: 0.", RUN, default=0, limits={"ge": 0, "lt": 2**63}
+        ),
+    ]
+
+
+class TrainingRunOptions(TypedDict, total=False):
+    """How one training goes."""
+
+    force: Annotated[bool, Option("Resume although data or options changed.", **_SWITCH)]
+    time_limit: Annotated[
+        float | None,
+        Option("Stop training after so many seconds.", metavar="SECONDS", limits={"gt": 0}, **_RUN),
+    ]
+    tensorboard: Annotated[
+        str | Path | None, Option("Write TensorBoard logs to this folder.", metavar="DIR", **_RUN)
+    ]
+    progress: Annotated[
+        str | int,
+        Option(
+            "No progress.",
+            default="off",
+            flags=("--quiet", "-q"),
+            reads=bool,
+            parse=lambda quiet: "off",
+            **_RUN,
+        ),
+    ]
+
+
+class ProcessOptions(TypedDict, total=False):
+    """How many processes a command starts."""
+
+    processes: Annotated[
+        int,
+        Option(
+            "Train in so many processes of this machine, which share every batch. Default: 1; "
+            "for several machines see torchrun.",
+            default=1,
+            metavar="N",
+            limits={"ge": 1, "le": 1024},
+            **_RUN,
+        ),
+    ]
+
+
+class MemoryOptions(TypedDict, total=False):
+    """What may be held in memory."""
+
+    stream: Annotated[
+        bool | None,
+        Option(
+            "Read the table block by block, images file by file, in bounded memory, or all at "
+            "once. Default: by their size.",
+            flags=("--stream/--no-stream",),
+            reads=bool,
+            **_RUN,
+        ),
+    ]
+    memory_limit: Annotated[
+        str | int | None,
+        Option(
+            "What the table or the decoded images may take in memory, like 4GB; more is "
+            "streamed. Default: a quarter of what is free.",
+            metavar="SIZE",
+            reads=str,
+            limits={"min_length": 1},
+            **_RUN,
+        ),
+    ]
+    limit_bytes: Annotated[
+        int | None, Option("What a file may have or unpack to, in bytes.", reader=True)
+    ]
+
+
+class TrainingSettings(TypedDict, total=False):
+    """The recipe of the training, as ``--set`` and ``options=`` take it."""
+
+    epochs: Annotated[float, Option("Passes over the rows, in place of the budget of steps.")]
+    batch_size: Annotated[int, Option("Rows per step; 0 takes all rows at once.")]
+    learning_rate: Annotated[float, Option("Peak rate of AdamW.")]
+    weight_decay: Annotated[float, Option("Decoupled, on matrices.")]
+    holdout: Annotated[float, Option("Share of the rows that decide when to stop.")]
+    warm_start: Annotated[bool, Option("Begin with the weights of the last fit.")]
+    n_jobs: Annotated[int, Option("Threads of the training.", decides=False)]
+    verbose: Annotated[int, Option("Lines of progress.", decides=False)]
+
+
+class NetworkSettings(TypedDict, total=False):
+    """The options of the default network, as ``--set`` takes them; others have their own."""
+
+    widths: Annotated[Sequence[int], Option("Hidden units per layer.")]
+    activation: Annotated[str, Option("Of the hidden layers.")]
+    dropout: Annotated[float, Option("Share of hidden units dropped in training.")]
 
 
 class FitOptions(
@@ -93,75 +409,3 @@ class ReadingAgain(FileReading, TableReading, MemoryOptions, total=False):
 
 class ReadingOutcomes(MaskReading, ReadingAgain, total=False):
     """How the data of an evaluation are read."""
-
-
-class Owner(NamedTuple):
-    """Whoever has options of its own.
-
-    Args:
-        name: of the owner: a structure's, or what it is.
-        tables: of options that have a name in ``ansatz.fit`` and on the command line.
-        settings: tables of those that ``--set`` takes.
-        data: for a structure, what such data are called.
-    """
-
-    name: str
-    tables: tuple[type, ...] = ()
-    settings: tuple[type, ...] = ()
-    data: str | None = None
-
-
-_OWNERS = (
-    Owner("vector", (VectorOptions,), (VectorSettings,), "tables"),
-    Owner("grid", (GridOptions,), (GridSettings,), "images"),
-    Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
-    Owner("inference", (), (InferenceSettings,)),
-    Owner("network", (), (NetworkSettings,)),
-    Owner("training", (), (TrainingSettings,)),
-)
-OWNERS = {owner.name: owner for owner in _OWNERS}
-
-
-def settings_of(owner: str) -> frozenset[str]:
-    """Lists the options of an owner that ``--set`` takes."""
-    return frozenset(name for table in OWNERS[owner].settings for name in declared(table))
-
-
-@cache
-def fit_settings() -> frozenset[str]:
-    """Lists the options of all owners that ``--set`` takes."""
-    return frozenset().union(*(settings_of(owner) for owner in OWNERS))
-
-
-def settings_with(structure: str) -> frozenset[str]:
-    """Lists the options that ``--set`` takes where x is of a structure."""
-    others = [name for name, each in OWNERS.items() if each.data and name != structure]
-    return fit_settings().difference(*map(settings_of, others))
-
-
-def refuse_foreign(
-    names: Iterable[str], structure: str, *, settings: bool = False, fitted: bool = False
-) -> None:
-    """Refuses options that belong to another structure than the one that x has.
-
-    Args:
-        names: of the options that were given.
-        structure: by name.
-        settings: whether they are options that ``--set`` takes.
-        fitted: whether a model has settled the structure.
-    """
-    for name in names:
-        for owner, each in OWNERS.items():
-            if each.data is None or owner == structure:
-                continue
-            for table in each.settings if settings else each.tables:
-                if name in declared(table):
-                    flag = declared(table)[name].option.flag(name)
-                    spelled = f"'{name}'" if flag == f"--{name}" else f"'{name}' ({flag})"
-                    mine = OWNERS.get(structure, Owner(structure))
-                    known = mine.data or f"of structure {structure}"
-                    advice = "" if fitted else f", or say --x {owner} if that is what they are"
-                    raise UsageError(
-                        f"{spelled} is an option of {each.data}, and these are {known}: leave it "
-                        f"out{advice}."
-                    )

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 
-from ansatz.fitting.options.option import READING, ROWS, Option
-from ansatz.fitting.options.parsing import read_roles, separator, words
+from ansatz.fitting.options.option import READING, ROWS, Option, read_roles, separator, words
 
 _READ: Any = {"panel": READING, "reader": True}
 

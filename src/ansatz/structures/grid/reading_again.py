@@ -15,7 +15,7 @@ from ansatz.data.streams.available import parse_bytes
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import check_known
-from ansatz.fitting.read_again import ReadAgain, Tell, Written
+from ansatz.fitting.read_again import Notify, ReadAgain, Written
 from ansatz.structures.grid.mask_files import (
     Value,
     encode_mask,
@@ -37,13 +37,13 @@ class Images(ReadAgain):
         outcomes: whether they are evaluated: those without a target are left out.
         options: of :func:`~ansatz.structures.grid.reading.read_like`; ``stream`` and
             ``memory_limit`` decide what stays in files.
-        tell: takes notes.
+        notify: takes notes.
     """
 
     def __init__(
-        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> None:
-        self.model, self.data, self.outcomes, self.tell = model, data, outcomes, tell
+        self.model, self.data, self.outcomes, self.notify = model, data, outcomes, notify
         self.options = _with_limit_in_bytes(options)
 
     @cached_property
@@ -51,7 +51,7 @@ class Images(ReadAgain):
         """The examples, with the columns beside them."""
         table = read_like(self.model, self.data, outcomes=self.outcomes, **self.options)
         for note in table.notes:
-            self.tell(note)
+            self.notify(note)
         self.tell_if_at_once(table)
         return self._known(table) if self.outcomes else table
 
@@ -79,10 +79,10 @@ class Images(ReadAgain):
         return False
 
     def tell_if_at_once(self, table: GridTable) -> None:
-        """Tells of examples in memory that take more than they may."""
+        """Notes examples in memory that exceed the limit."""
         limit = self.options.get("memory_limit")
         if limit is not None and table.grids.is_in_memory and table.grids.nbytes > limit:
-            self.tell(f"{self.data} was read at once; --stream and --memory-limit are for files.")
+            self.notify(f"{self.data} was read at once; --stream and --memory-limit are for files.")
 
     def _known(self, table: GridTable) -> GridTable:
         """Examples whose outcome is known, checked; masks are checked where they are encoded."""
@@ -94,7 +94,8 @@ class Images(ReadAgain):
         if absent:
             there = ", ".join(map(str, frame.columns)) or "none"
             raise DataError(
-                f"{table.origin}: no '{absent[0]}' to evaluate by, which the model predicts. Columns: "
+                f"{table.origin}: no '{absent[0]}', which the model predicts, to evaluate by. "
+                f"Columns: "
                 f"{there}. To predict without it: ansatz predict."
             )
         known = self.model.outcome.known(frame, column_roles)
@@ -103,17 +104,17 @@ class Images(ReadAgain):
                 f"{table.origin}: no example has a value of '{column_roles.outcome_name}'."
             )
         if not known.all():
-            self.tell(f"examples without the target, left out: {int((~known).sum())}.")
+            self.notify(f"examples without the target, left out: {int((~known).sum())}.")
         table = table.rows(np.flatnonzero(known))
         check_known(self.model, table.frame, table.origin)
         return table
 
 
 class LabelledImages(Images):
-    """Examples with a class for every cell: predicted one by one, each mask at its own size."""
+    """Examples with a class for every pixel: predicted one by one, each mask at its own size."""
 
     def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
-        """The share of each class among the cells of every example."""
+        """The share of each class among the pixels of every example."""
         rows = []
         for name, _, labels in self._labelled(face):
             row = {} if name is None else {"image": name}
@@ -147,7 +148,7 @@ class LabelledImages(Images):
         )
 
     def _labelled(self, face: Any) -> Iterator[tuple[str | None, str | None, NDArray[Any]]]:
-        """Each example's name, its stack's, and its cells' classes, at the size of its image."""
+        """Each example's name, its stack's, and its pixels' classes, at the size of its image."""
         notes: list[str] = []
         for table, size, stack in read_each_like(
             self.model, self.data, notes=notes, **self.options
@@ -159,7 +160,7 @@ class LabelledImages(Images):
             if size is None and len(table) > 1:
                 self.tell_if_at_once(table)
         for note in notes:
-            self.tell(note)
+            self.notify(note)
 
 
 def _with_limit_in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,8 +175,8 @@ def _with_limit_in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _meaning(values: Mapping[Any, Value]) -> str:
-    """What the pixels of mask files stand for."""
+    """Lists the values of mask files with their classes."""
     if not all(isinstance(value, int) for value in values.values()):
         return f"colours: {', '.join(values)}"
-    told = (str(v) if str(v) == str(name) else f"{v} {name}" for name, v in values.items())
-    return f"values: {', '.join(told)}"
+    listed = (str(v) if str(v) == str(name) else f"{v} {name}" for name, v in values.items())
+    return f"values: {', '.join(listed)}"

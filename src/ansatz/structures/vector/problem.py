@@ -15,10 +15,12 @@ from ansatz.data.dates import as_dates
 from ansatz.data.grids import is_grids
 from ansatz.data.grids.path_table import image_columns
 from ansatz.data.numeric import refuse_infinite
+from ansatz.data.streams.available import reason_to_stream
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.column_roles import ColumnRoles, near_columns
+from ansatz.fitting.column_roles import ColumnRoles, is_numeric, near_columns
 from ansatz.fitting.problem import Problem, check_outcomes, outcome_of
-from ansatz.fitting.proposal import Proposal, is_numeric, propose
+from ansatz.fitting.proposal import Proposal, propose
+from ansatz.fitting.request import Request
 from ansatz.structures.vector.rows import TableRows
 
 
@@ -32,17 +34,7 @@ def build_problem(
     drop: Sequence[str] = (),
     reader: Mapping[str, Any] | None = None,
 ) -> Problem:
-    """Reads a table and decides what each column is for.
-
-    Args:
-        data: a path, the name of a data set, a frame, an Arrow table or a mapping of columns.
-        column_roles: target, weights, offset and so on by name.
-        likelihood: the likelihood; None lets the values of the target choose.
-        options: of the likelihood.
-        roles: what columns are, where the guess would be wrong.
-        drop: columns to leave out.
-        reader: options of :func:`ansatz.data.read_table`.
-    """
+    """Reads a table and decides what each column is for."""
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
     origin, frame, notes = _open(data, reader or {}, words)
     for name in drop:
@@ -141,20 +133,21 @@ def table_warnings(
     frame: pd.DataFrame, column_roles: ColumnRoles, columns: list[Column], likelihood: str
 ) -> list[str]:
     """Warns of columns that name images or give the target away, and of odd targets."""
-    said = [
-        f"column '{name}' names images, which take no part: to learn from them, --image {name}."
+    warnings = [
+        f"column '{name}' names images, which take no part: to train on them, --image {name}."
         for name in image_columns(frame)
     ]
     kind = outcomes.registry.get(outcome_of(likelihood, column_roles))
     if kind.has_columns:
-        said += find_leaks(
+        warnings += find_leaks(
             frame, column_roles.target, columns, group=column_roles.group, time=column_roles.time
         )
     link = likelihoods.registry.get(likelihood).link_name
     if column_roles.exposure is not None and link == "identity":
-        said.append(
-            f"the exposure '{column_roles.exposure}' adds its logarithm to the mean, as the link of {likelihood} "
-            "is the identity; for rates take a likelihood with a log link, like poisson or gamma."
+        warnings.append(
+            f"the exposure '{column_roles.exposure}' adds its logarithm to the mean, as the link "
+            f"of {likelihood} is the identity; for rates take a likelihood with a log link, like "
+            "poisson or gamma."
         )
     for name in column_roles.target:
         if (
@@ -164,8 +157,8 @@ def table_warnings(
             and frame[name].nunique() == 1
         ):
             value = frame[name].iloc[0]
-            said.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
-    return said
+            warnings.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
+    return warnings
 
 
 def _fingerprint(frame: pd.DataFrame) -> str:
@@ -173,3 +166,14 @@ def _fingerprint(frame: pd.DataFrame) -> str:
     digest.update("\x1f".join(f"{name}:{frame[name].dtype}" for name in frame.columns).encode())
     digest.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
     return digest.hexdigest()
+
+
+def why_a_stream(request: Request) -> str | None:
+    """Says why the rows are not read at once; None where they are."""
+    data, options = request.data, request.options
+    named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
+    if named or not isinstance(data, str | Path):
+        if options["stream"]:
+            raise UsageError("--stream is for files; these data are in memory already.")
+        return None
+    return reason_to_stream(data, stream=options["stream"], memory_limit=options["memory_limit"])

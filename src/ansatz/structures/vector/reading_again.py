@@ -12,13 +12,14 @@ import pandas as pd
 import torch
 
 from ansatz import data as tables
-from ansatz.data.streams import RowSample, read_blocks
 from ansatz.data.streams.available import reason_to_stream
+from ansatz.data.streams.blocks import read_blocks
+from ansatz.data.streams.survey import RowSample
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import check_known
-from ansatz.fitting.read_again import ReadAgain, Tell
+from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.scores import PooledMetrics
 
 SAMPLED = 30_000  # rows that are held in memory
@@ -36,13 +37,7 @@ class StreamedEvaluation(NamedTuple):
 def evaluate_stream(
     face: Any, frames: Iterable[pd.DataFrame], *, sampled: int = SAMPLED
 ) -> StreamedEvaluation:
-    """Every metric of a model of ``ansatz.fit`` on rows that come in frames, in bounded memory.
-
-    Args:
-        face: the estimator of a model of :func:`ansatz.fit`: it knows its columns by name.
-        frames: rows with outcomes; their index numbers them.
-        sampled: rows that are kept for metrics that are no means.
-    """
+    """Every metric of a model of ``ansatz.fit`` on rows that come in frames, in bounded memory."""
     model, pooled, sample = face.model_, PooledMetrics(), RowSample(sampled)
     for frame in frames:
         if frame.empty:
@@ -69,24 +64,17 @@ _MOST_NOTES = 20  # about chunks
 
 
 def read_table_again(
-    model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+    model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
 ) -> ReadAgain:
     """Reads a file, or a data set by its name; a header without rows is a table too.
 
     Columns that the model read as text stay text, and those it does not use may hold anything.
-
-    Args:
-        model: fitted.
-        data: a file, a folder of parts, a pattern of names, or a data set's name.
-        outcomes: whether the rows are evaluated: those without a target are left out.
-        options: of the reader; ``stream`` and ``memory_limit`` decide whether chunks are read.
-        tell: takes notes.
     """
     reading = dict(options)
     asked = {name: reading.pop(name, None) for name in ("stream", "memory_limit")}
     why = reason_to_stream(data, **asked)
     if why is not None:
-        return StreamedTable(model, data, reading, why, tell)
+        return StreamedTable(model, data, reading, why, notify)
     origin, frame = data, None
     if data in tables.names() and not Path(data).exists():
         frame = tables.load(data).frame
@@ -94,55 +82,47 @@ def read_table_again(
         table = tables.read_table(data, allow_empty=True, **_columns_of(model), **reading)
         origin, frame = table.origin, table.frame
         for note in table.notes:
-            tell(note)
+            notify(note)
     if not outcomes:
-        return ReadAgain(prepare(model, frame, origin, tell))
+        return ReadAgain(prepare(model, frame, origin, notify))
     known = _known(model, frame)
     assert model.column_roles is not None
     if not known.any():
         raise DataError(f"{origin}: no row has a value of '{model.column_roles.outcome_name}'.")
     if not known.all():
-        tell(f"rows without the target, which were left out: {int((~known).sum())}.")
-    frame = prepare(model, frame[known], origin, tell)
+        notify(f"rows without the target, which were left out: {int((~known).sum())}.")
+    frame = prepare(model, frame[known], origin, notify)
     check_known(model, frame, origin)
     return ReadAgain(frame)
 
 
 class StreamedTable(ReadAgain):
-    """Reads a table that is larger than memory, one chunk after the other.
-
-    Args:
-        model: fitted to columns with names.
-        data: a file, a folder of parts, or a pattern of names.
-        reading: options of the reader.
-        why: it is read like that, in a sentence.
-        tell: takes notes.
-    """
+    """Reads a table that is larger than memory, one chunk after the other."""
 
     in_chunks: ClassVar[bool] = True
 
     def __init__(
-        self, model: Model, data: str, reading: Mapping[str, Any], why: str, tell: Tell
+        self, model: Model, data: str, reading: Mapping[str, Any], why: str, notify: Notify
     ) -> None:
         self.model, self.data, self.reading = model, data, reading
-        self.why, self.tell = why, tell
+        self.why, self.notify = why, notify
 
     def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
         """Predicts chunk by chunk; a warning is given once, whatever the counts in it."""
-        said: set[str] = set()
+        given: set[str] = set()
         for frame in self._chunks():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 found = face.predict_frame(frame, **options)
             for warning in caught:
                 sentence = _NUMBER.sub("some", str(warning.message))
-                if sentence not in said and len(said) < _MOST_NOTES:
-                    said.add(sentence)
-                    self.tell(sentence)
+                if sentence not in given and len(given) < _MOST_NOTES:
+                    given.add(sentence)
+                    self.notify(sentence)
             yield found
 
     def evaluate(self, face: Any) -> tuple[Metrics, list[str]]:
-        """Pools the metrics of all chunks; duplicates of training rows are not looked for."""
+        """Pools the metrics of all chunks; it does not look for duplicates of training rows."""
         assert self.model.column_roles is not None
         left_out = 0
 
@@ -158,10 +138,10 @@ class StreamedTable(ReadAgain):
         found = evaluate_stream(face, known())
         if left_out:
             name = self.model.column_roles.outcome_name
-            self.tell(f"rows without '{name}', which were left out: {left_out}.")
+            self.notify(f"rows without '{name}', which were left out: {left_out}.")
         if found.sampled:
             names = ", ".join(found.sampled)
-            self.tell(f"{names}: on a sample of {found.sample_rows:,} of {found.rows:,} rows.")
+            self.notify(f"{names}: on a sample of {found.sample_rows:,} of {found.rows:,} rows.")
         return found.metrics, []
 
     def _chunks(self) -> Iterator[pd.DataFrame]:
@@ -170,15 +150,15 @@ class StreamedTable(ReadAgain):
         notes: list[str] = []
         options = {**_columns_of(self.model), **self.reading}
         for number, frame in enumerate(read_blocks(self.data, options, notes=notes)):
-            yield prepare(self.model, frame, self.data, None if number else self.tell)
+            yield prepare(self.model, frame, self.data, None if number else self.notify)
         for note in (self.why, *notes):
-            self.tell(note)
+            self.notify(note)
 
 
-def prepare(model: Model, frame: pd.DataFrame, origin: str, tell: Tell | None) -> pd.DataFrame:
+def prepare(model: Model, frame: pd.DataFrame, origin: str, notify: Notify | None) -> pd.DataFrame:
     """Finds the columns of a model in a table by their names, in any order.
 
-    A column that is missing is an error, unless the model left it out of its features; ``tell``
+    A column that is missing is an error, unless the model left it out of its features; ``notify``
     takes a note about columns that the model does not know.
     """
     names = model.features["names"]
@@ -193,9 +173,9 @@ def prepare(model: Model, frame: pd.DataFrame, origin: str, tell: Tell | None) -
             raise DataError(f"{origin}: no column '{name}', which the model needs.{hint}")
     used = _used_columns(model) or ()
     extra = [str(name) for name in frame.columns if str(name) not in used]
-    if extra and tell is not None:
+    if extra and notify is not None:
         shown = ", ".join(extra[:5]) + (", ..." if len(extra) > 5 else "")
-        tell(f"{origin}: columns that the model does not know are ignored: {shown}")
+        notify(f"{origin}: columns that the model does not know are ignored: {shown}")
     return frame
 
 

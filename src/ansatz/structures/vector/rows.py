@@ -16,7 +16,7 @@ from ansatz.data.keys import cell_keys
 from ansatz.spec import InputSpec
 
 if TYPE_CHECKING:
-    from ansatz.structures.vector.stream_parts import StreamPart
+    from ansatz.structures.vector.stream_rows import StreamPart
 
 
 class TableRows:
@@ -50,7 +50,6 @@ class TableRows:
 
     @property
     def has_features(self) -> bool:
-        """Whether there is a column."""
         return self.columns is None or len(self.columns) > 0
 
     @property
@@ -74,11 +73,9 @@ class TableRows:
         return type(self)(values, self.columns, self.names)
 
     def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
-        """A hash of each row's cells."""
         return cell_keys(self.values, seed)
 
     def describe(self) -> dict[str, Any]:
-        """Names, number and roles of the columns."""
         names = self.names
         if names is None and isinstance(self.values, pd.DataFrame) and self.values.shape[1]:
             names = [str(name) for name in self.values.columns]
@@ -93,12 +90,6 @@ def read_table_rows(X: Any, *, face: Any, columns: list[Column] | None, reset: b
     Names, number and order of columns are remembered by ``face`` when ``reset``, and compared
     otherwise. Missing values are allowed; infinities are refused. None, and a frame without
     columns, stand for rows of which nothing is known.
-
-    Args:
-        X: what the user handed over.
-        face: the estimator that it was handed to.
-        columns: roles that are known: then a frame stays a frame, even if all of it is numeric.
-        reset: whether this is the data of a fit.
     """
     if X is None:
         X = pd.DataFrame(index=[0])
@@ -131,9 +122,6 @@ class TableEncoder:
 
     Predictions are computed in float64, whatever the training used, so that a row alone and the
     same row among others give the same number.
-
-    Args:
-        preprocessor: learned from training rows.
     """
 
     dtype = torch.float64
@@ -143,17 +131,14 @@ class TableEncoder:
 
     @property
     def spec(self) -> InputSpec:
-        """The shape of one row's inputs."""
         return self.preprocessor.spec
 
     @property
     def notes(self) -> list[str]:
-        """What the training rows showed about columns."""
         return self.preprocessor.notes
 
     @property
     def columns(self) -> list[Column]:
-        """What each column was taken for."""
         return self.preprocessor.columns
 
     def inputs(self, rows: TableRows, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
@@ -162,7 +147,6 @@ class TableEncoder:
         return tuple(t.double() if t.is_floating_point() else t for t in found)
 
     def state(self) -> dict[str, Any]:
-        """All of it as JSON."""
         return self.preprocessor.state()
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,17 +18,16 @@ from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beside, Feed, Linear
+from ansatz.fitting.contracts.structure import Feed, Linear, TableParts
 from ansatz.fitting.job import Job
-from ansatz.fitting.model import Model
+from ansatz.fitting.model import Model, PointPosterior, Trained
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.read_again import ReadAgain, Tell
+from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import Split
 from ansatz.fitting.task import Task
 from ansatz.fitting.tensor_structure import TensorStructure
-from ansatz.fitting.trained import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
@@ -36,11 +35,11 @@ from ansatz.spec import InputSpec
 from ansatz.storage import load_into
 from ansatz.structures.vector.likelihood_scores import TableLikelihoodScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
-from ansatz.structures.vector.problem import build_problem, refuse_images
+from ansatz.structures.vector.problem import build_problem, refuse_images, why_a_stream
 from ansatz.structures.vector.reading_again import read_table_again
 from ansatz.structures.vector.rows import TableEncoder, TableRows, bent_columns, read_table_rows
-from ansatz.structures.vector.stream_batches import stream_recipe, stream_source
-from ansatz.structures.vector.streaming import split_stream, streaming, why_a_stream
+from ansatz.structures.vector.stream_rows import stream_recipe, stream_source
+from ansatz.structures.vector.streaming import split_stream, streaming
 from ansatz.symmetry import Group
 from ansatz.training import Supervised
 
@@ -68,7 +67,6 @@ class Vector(TensorStructure):
     # Rows.
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
-        """Reads a table and decides what each column is for."""
         how.pop("memory", None)
         return build_problem(data, column_roles, **how)
 
@@ -76,38 +74,34 @@ class Vector(TensorStructure):
         """The rows of a table, or a sample of them where they are more than memory holds."""
         refuse_images(request.data)
         why = why_a_stream(request)
-        return super().reading(request, how) if why is None else streaming(request, how, why)
+        if why is not None:
+            return streaming(request, how, why)
+        return nullcontext(self.problem(request.data, request.column_roles(), **how))
 
     def split(self, problem: Problem, task: Task, job: Job, test: float) -> Split | None:
-        """The split of a table on disk."""
         return None if problem.on_disk is None else split_stream(problem, task, job, test)
 
     def read_again(
-        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], tell: Tell
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> ReadAgain:
-        """A table in memory, or chunk by chunk where it is larger."""
-        return read_table_again(model, data, outcomes=outcomes, options=options, tell=tell)
+        return read_table_again(model, data, outcomes=outcomes, options=options, notify=notify)
 
     def new_data(self, model: Model, source: str) -> str:
-        """A file."""
         return "NEW.csv"
 
     def groups(self, spec: InputSpec) -> list[Group]:
-        """None."""
         raise UsageError(
             "the columns of a table have no symmetry to certify; in Python ansatz.certify takes "
             "any network and any group."
         )
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> TableRows:
-        """An array, or a data frame with columns of any type."""
         known = None
         if not reset and face.model_.features["columns"] is not None:
             known = [Column.model_validate(each) for each in face.model_.features["columns"]]
         return read_table_rows(X, face=face, columns=known, reset=reset)
 
-    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> Beside:
-        """The columns of a table by their names, in any order."""
+    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         column_roles, frame = model.column_roles, as_frame(table)
         assert column_roles is not None
         # A table without columns has no names.
@@ -117,7 +111,7 @@ class Vector(TensorStructure):
             listed = ", ".join(f"'{name}'" for name in absent[:5])
             raise DataError(f"the table lacks {len(absent)} columns of the fit: {listed}.")
         y = column_roles.outcomes(frame) if outcomes else None
-        return Beside(
+        return TableParts(
             frame[names],
             y,
             column_roles.weight(frame),
@@ -137,7 +131,6 @@ class Vector(TensorStructure):
         return TableRows(first.values[common], kept)
 
     def nothing(self, count: int) -> TableRows:
-        """A table without columns."""
         return TableRows(pd.DataFrame(index=range(count)), [])
 
     # Recipe and encoder.
@@ -145,14 +138,12 @@ class Vector(TensorStructure):
     def settle(
         self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
     ) -> Recipe:
-        """As many bins as columns and rows allow."""
         if not recipe.bins:
             return recipe
         bins = choose_bins(job.rows, recipe.bins, network, options)  # type: ignore[arg-type]
         return recipe.model_copy(update={"bins": bins})
 
     def limit(self, recipe: Recipe, job: Job, options: Mapping[str, Any]) -> Recipe:
-        """A stream is not taken at once."""
         stream = job.rows.stream  # type: ignore[attr-defined]
         return recipe if stream is None else stream_recipe(recipe, stream, options)
 
@@ -176,13 +167,12 @@ class Vector(TensorStructure):
         return TableEncoder(made)
 
     def load_encoder(self, state: Mapping[str, Any]) -> TableEncoder:
-        """The encoder of a saved model."""
         return TableEncoder(Preprocessor.from_state(dict(state)))
 
     # Training.
 
     def inputs(self, encoder: TableEncoder, rows: TableRows) -> tuple[Tensor, ...]:
-        """Numbers as they are, not clipped; a level that only held-out rows have is no news."""
+        """Numbers as they are, not clipped; levels that only held-out rows have are no news."""
         return encoder.preprocessor.transform(rows.values, notes=[])
 
     def adapt(
@@ -208,7 +198,6 @@ class Vector(TensorStructure):
     def likelihood_scores(
         self, job: Job, total: float, *, linear: bool, seed: int
     ) -> TableLikelihoodScores:
-        """Small networks or linear models, out of fold."""
         return TableLikelihoodScores(job, total, linear=linear, seed=seed)
 
     # Predictions.
@@ -229,19 +218,18 @@ class Vector(TensorStructure):
         """
         if rows.stream is not None:
             for first in range(0, len(rows), STREAMED):
-                part, said = slice(first, first + STREAMED), None if notes is None else list[str]()
+                part, found = slice(first, first + STREAMED), None if notes is None else list[str]()
                 extra = None if offset is None else offset[part]
                 yield from self.raws(
-                    networks, encoder, rows[part], extra, notes=said, options=options
+                    networks, encoder, rows[part], extra, notes=found, options=options
                 )
-                if notes is not None and said is not None:
-                    notes += [note for note in said if note not in notes]
+                if notes is not None and found is not None:
+                    notes += [note for note in found if note not in notes]
                     del notes[5:]
             return
         yield from super().raws(networks, encoder, rows, offset, notes=notes, options=options)
 
     def jobs(self, job: Job) -> Iterator[Job] | None:
-        """The rows of a stream, block by block."""
         stream = job.rows.stream  # type: ignore[attr-defined]
         return None if stream is None or stream.is_held else stream.jobs()
 
@@ -255,11 +243,9 @@ class Vector(TensorStructure):
         class_names: list[str] | None = None,
         null: bool = False,
     ) -> Linear:
-        """The GLM of each target, solved by Newton's method."""
         return fit_linear_model(likelihood, job, class_names=class_names, null=null)
 
     def constant(self, objective: Supervised, job: Job) -> PointPosterior:
-        """A linear map of no columns, and no bias beside the shift."""
         assert objective.shift is not None
         rows: TableRows = job.rows  # type: ignore[assignment]
         preprocessor = Preprocessor.fit(
@@ -287,10 +273,10 @@ class Vector(TensorStructure):
             for each in dispersions
         ]
         best = min(tried, key=lambda found: sum(_aic(fit) for fit in found.fits))
-        said = [message for fit in best.fits for message in fit.messages]
+        messages = [message for fit in best.fits for message in fit.messages]
         if best is not tried[0]:
-            said.append("its dispersion is linear in x, too, which has the lower AICc.")
-        sentences = dict.fromkeys(f"linear model: {sentence}" for sentence in said)
+            messages.append("its dispersion is linear in x, too, which has the lower AICc.")
+        sentences = dict.fromkeys(f"linear model: {sentence}" for sentence in messages)
         return best.posterior, list(sentences)
 
     def load_linear(
@@ -322,7 +308,6 @@ class Vector(TensorStructure):
     # Search and export.
 
     def at_once(self, request: Request) -> Request:
-        """A table in memory, however large."""
         options = request.options
         if options["stream"] or options["memory_limit"] is not None:
             raise UsageError(
@@ -331,12 +316,10 @@ class Vector(TensorStructure):
         return request.but(stream=False)
 
     def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
-        """Refuses a network that does not take rows."""
         with torch.no_grad():
             network(torch.zeros(1, inputs.features))
 
     def exporter(self, encoder: TableEncoder, names: Sequence[str] | None) -> Exporter:
-        """Columns of a table, one input each, or an array."""
         from ansatz.structures.vector.export import TableExporter
 
         return TableExporter(encoder, names)
@@ -356,21 +339,12 @@ _NUMBERS = 2**27  # features times rows: half a gigabyte
 
 
 def choose_bins(
-    rows: TableRows,
-    wanted: int,
-    network: Any,
-    network_options: Mapping[str, Any] | None = None,
+    rows: TableRows, wanted: int, network: Any, network_options: Mapping[str, Any] | None = None
 ) -> int:
-    """Chooses into how many bins numbers are cut, when the user does not say; 0 for none.
+    """Chooses the default number of bins of each number; 0 for none.
 
     A network of the user's own takes the columns as they are; embeddings bend by themselves;
     hundreds of columns would become thousands of features, millions of rows gigabytes.
-
-    Args:
-        rows: of the table.
-        wanted: how many there would be if columns and rows were few.
-        network: by name, or a module.
-        network_options: as the user set them.
     """
     embeds = "numeric_embedding" in (network_options or {})
     if network != "mlp" or embeds:

@@ -45,7 +45,7 @@ def test_groups_are_joined_through_others():
 
 
 def test_the_rise_of_the_loss_is_what_the_coefficient_says():
-    """Shuffling x of y = b x + e under a normal distribution of sd s raises the nll by b^2 var(x) / s^2."""
+    """Shuffling x of y = b x + e under a normal of sd s raises the nll by b^2 var(x) / s^2."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2_000, 2))
     y = 0.5 * x[:, 0] + rng.normal(size=2_000)
