@@ -62,16 +62,8 @@ class Averaged(Likelihood):
         self.log_weights = torch.log_softmax(weights.double(), 0)
         self.factor = float(factor)
         likelihood = self.likelihood
-        own = vars(self)
-        own["name"], own["options"], own["link_name"] = (
-            likelihood.name,
-            likelihood.options,
-            likelihood.link_name,
-        )
-        own["has_distribution"], own["event_ndim"] = (
-            likelihood.has_distribution,
-            likelihood.event_ndim,
-        )
+        for name in ("name", "options", "link_name", "has_distribution", "event_ndim"):
+            vars(self)[name] = getattr(likelihood, name)
         if likelihood.name not in STRETCHED:
             for part in self.likelihoods.modules():
                 if isinstance(part, PositiveHead):

@@ -153,6 +153,18 @@ class Distribution:
         return self.icdf(u)
 
 
+class LogMeanDistribution(Distribution):
+    """Distributions by the logarithm of their mean and a dispersion, of one shape."""
+
+    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
+        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
+
+    @property
+    def mean(self) -> Tensor:
+        """mu."""
+        return self.log_mean.exp()
+
+
 def _has_gradient(part: object) -> bool:
     """Whether anything that a distribution is made of asks for a gradient."""
     if isinstance(part, Tensor):

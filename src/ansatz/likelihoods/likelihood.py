@@ -1,5 +1,6 @@
 """The second axis: what kind of quantity is y, and how a network's raw numbers describe it."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -198,6 +199,14 @@ def weighted_median(y: Tensor, weight: Tensor) -> Tensor:
     first = (mass >= half).int().argmax(0, keepdim=True)
     second = (mass > half).int().argmax(0, keepdim=True)
     return ((y.gather(0, first) + y.gather(0, second)) / 2).squeeze(0)
+
+
+def by_target(solve: Callable[[Tensor, Tensor, int], Any], y: Tensor, weight: Tensor) -> list[Any]:
+    """Calls ``solve(y, weight, k)`` on the observed rows of every target, in double precision."""
+    columns = y.reshape(len(y), -1)
+    rows = expand_weight(weight, y).reshape(columns.shape)
+    pairs = enumerate(zip(columns.unbind(1), rows.unbind(1), strict=True))
+    return [solve(c[w > 0].double(), w[w > 0].double(), k) for k, (c, w) in pairs]
 
 
 def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

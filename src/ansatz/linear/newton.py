@@ -204,16 +204,6 @@ def minimise(
     """Newton's method to a scaled gradient below 1e-8; L-BFGS takes over where it gets stuck.
 
     It stops early where no minimum exists: along some direction every row's loss falls for ever.
-
-    Args:
-        criterion: the loss.
-        theta: ``(T,)`` where to start.
-        free: ``(T,)`` True for coefficients that may move.
-        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
-        iterations: the largest number of steps.
-        rescue: False to give up instead of calling L-BFGS.
-        stop: asked after each step whether to give up (a constant has left its range).
-        recede: (theta, step, unit) -> a direction of ever falling loss; default: row by row.
     """
     state = NewtonState(theta, 0.0, criterion.derivatives(theta, free))
     count, failures, recession = 0, 0, None

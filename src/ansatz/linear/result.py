@@ -134,17 +134,7 @@ class LinearFit:
 
     @property
     def likelihood_ratio(self) -> tuple[float, int, float]:
-        """2 (log L - log L without x), the number of slopes, and the chi-square p-value.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> statistic, df, p = fit_linear(Poisson(), x, y).likelihood_ratio
-            >>> round(statistic, 3), df, round(p, 4)
-            (9.036, 1, 0.0026)
-        """
+        """2 (log L - log L without x), the number of slopes, and the chi-square p-value."""
         statistic = 2 * (self.log_likelihood - self.null_log_likelihood)
         df = sum(1 for row, _ in self.entries if row > 0)
         return statistic, df, float(stats.chi2.sf(statistic, df)) if df else 1.0

@@ -7,7 +7,7 @@ import torch
 from scipy import ndimage
 from torch import Tensor
 
-from ansatz.metrics.segmentation import Reduction, labels_of, overlap, reduce_classes
+from ansatz.metrics.segmentation import Reduction, overlap, reduce_classes
 
 Array = np.ndarray[Any, Any]
 
@@ -64,7 +64,7 @@ def boundary_f1(
     """
     if not tolerance >= 0:
         raise ValueError(f"tolerance of boundary_f1 must be >= 0, got {tolerance}.")
-    y, predicted = labels_of(y), labels_of(predicted)
+    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     found = overlap(y, predicted, weight, classes=classes)
     seen = torch.ones_like(y, dtype=torch.bool)
     if weight is not None:

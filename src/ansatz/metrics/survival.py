@@ -124,10 +124,6 @@ def integrated_brier(
         >>> half, times = torch.full((3, 2), 0.5), torch.tensor([1.0, 2.0])
         >>> integrated_brier(half, times, time, event, time, event).item()
         0.25
-
-    References:
-        Graf et al. (1999), Assessment and comparison of prognostic classification schemes for
-        survival data. Statistics in Medicine 18.
     """
     if len(times) < 2 or bool((times.diff() <= 0).any()):
         raise ValueError(f"integrated_brier needs at least two increasing times, got {times}.")

@@ -73,9 +73,6 @@ def log_betainc(a: Tensor, b: Tensor, x: Tensor, *, logit: bool = False) -> Tens
         logit: x is given as log(x / (1 - x)), any real number. Near 1 it holds digits of 1 - x
             that x has lost.
 
-    Shapes:
-        - a, b, x: any that broadcast; computed in double precision, returned in that of x.
-
     References:
         Abramowitz and Stegun (1964), 6.6.2 and 26.5.4.
     """
@@ -299,9 +296,6 @@ def log_sum_below(y: Tensor, a: Tensor, b: Tensor, n: Tensor) -> Tensor:
 
     All terms are positive, so that no digits cancel; as logarithms none overflows. Rows of similar
     length are summed together. Twice differentiable in a and b.
-
-    Shapes:
-        - y, a, b, n: the same.
     """
     rows = [v.reshape(-1) for v in (y, a, b, n)]
     if not rows[0].numel():

@@ -31,9 +31,6 @@ def find_root(
         start: a guess.
         parameters: tensors whose first axis is that of x.
         tolerance: once the value is this small, a last Newton step squares it.
-
-    Shapes:
-        - low, high, start: ``(N,)``.
     """
     low, high = low.clone(), high.clone()
     x = start.clamp(low, high)
@@ -104,12 +101,6 @@ def count_search(
     rounded to whole numbers and kept between the largest y known to be too small and the smallest
     known to be enough; where that has not ended after eight steps, by halving. Only the elements
     still open are computed. The cdf has the last word, so a poor guess costs time and no accuracy.
-
-    Args:
-        distribution: made of nothing but tensors of q's shape, in double precision.
-        q: levels; 0 or less gives 0, 1 the upper end, anything else nan.
-        guess: where to begin.
-        upper: the largest count of each element; None where there is none.
     """
     kind, parameters = type(distribution), tensors_of(distribution)
     end = torch.full_like(q, torch.inf) if upper is None else upper.to(q).expand_as(q)
