@@ -77,7 +77,7 @@ class Averaged(Likelihood):
         return first
 
     def __getattr__(self, name: str) -> Any:
-        """What only some likelihoods have (``causes``, ``classes``) is the same for all members."""
+        """Attributes that only some likelihoods have, from the first member."""
         if name in ("causes", "classes", "cuts", "levels"):
             return getattr(self.likelihood, name)
         return super().__getattr__(name)

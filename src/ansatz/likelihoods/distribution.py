@@ -1,4 +1,4 @@
-"""What a likelihood predicts: distributions of numbers and of vectors."""
+"""Distributions that likelihoods predict, of numbers and of vectors."""
 
 import math
 from itertools import pairwise

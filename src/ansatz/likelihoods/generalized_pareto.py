@@ -178,7 +178,7 @@ def _log_beyond(x: Tensor) -> Tensor:
 
 
 class GeneralizedPareto(Likelihood):
-    r"""What lies above a high threshold: the limit distribution of exceedances (Pickands).
+    r"""Exceedances over a high threshold: their limit distribution (Pickands).
 
     .. math:: -\log p(y) = \log\sigma + \left(1 + \frac1\xi\right) \log\left(1 + \xi\frac{y}{\sigma}
               \right), \qquad 0 \le y \;(\le -\sigma/\xi \text{ where } \xi < 0)

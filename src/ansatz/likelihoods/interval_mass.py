@@ -42,7 +42,7 @@ def minus_log_survival(likelihood: Likelihood, raw: Tensor, y: Tensor, rows: Ten
 
 @torch.no_grad()
 def nothing_below(distribution: Distribution, value: Tensor) -> Tensor:
-    """Where P(Y <= value) is 0 by the support alone."""
+    """True where P(Y <= value) is 0 by the support alone."""
     below, edge = value < distribution.lower, value == distribution.lower
     if none(edge):
         return below | (value == -math.inf)

@@ -96,7 +96,7 @@ class Likelihood(Resized):
         )
 
     def training_loss(self, raw: Tensor, y: Any) -> Tensor:
-        """What the optimiser minimises; ``loss`` unless a likelihood trains better otherwise."""
+        """The loss that the optimiser minimises; ``loss`` unless a likelihood overrides it."""
         return self.loss(raw, y)
 
     def distribution(self, raw: Tensor) -> Distribution:
@@ -114,7 +114,7 @@ class Likelihood(Resized):
         return self.distribution(raw), y
 
     def point(self, raw: Tensor) -> Tensor:
-        """What ``predict`` returns: the mean, unless the likelihood overrides it."""
+        """The prediction of ``predict``: the mean, unless the likelihood overrides it."""
         return self.distribution(raw).mean
 
     def unit_deviance(self, raw: Tensor, y: Any) -> Tensor:

@@ -215,7 +215,7 @@ def tie_term(weight: Tensor, u: Tensor, ties: Ties) -> Tensor:
 
 
 def _efron(weight: Tensor, u: Tensor) -> Tensor:
-    """What Efron's term has more than Breslow's; nothing where one row dies alone."""
+    """Efron's term less Breslow's; 0 where one row dies alone."""
     far = u > 36  # survivors outweigh the dead by 1e15: the order of deaths makes no difference
     log_y = weight.log() + torch.where(far, 0.0, u)
     close = ~far & (log_y < 2.1)  # y = c - W < 8

@@ -219,7 +219,7 @@ def _combination(factor: Tensor, kept: Tensor, j: int, constant: bool) -> dict[i
 def _words(
     combination: dict[int, float], kept: Tensor, scale: Tensor, own: Tensor, names: Sequence[str]
 ) -> str:
-    """What determines a column, in its own units: '2 a - b', or 'a constant'."""
+    """Describes what determines a column, in its own units: '2 a - b', or 'a constant'."""
     if not combination:
         return "a constant"
     parts = []

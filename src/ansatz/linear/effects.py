@@ -16,7 +16,7 @@ Predict = Callable[["pandas.DataFrame"], Any]
 
 
 class Effect(NamedTuple):
-    """How the predicted mean changes with one variable, on average over rows.
+    """The change of the predicted mean with one variable, on average over rows.
 
     Args:
         name: the column.

@@ -94,7 +94,7 @@ class Model(NamedTuple):
 
     @property
     def locations(self) -> int:
-        """How many of the raw numbers carry the location."""
+        """The number of raw numbers that carry the location."""
         return self.outputs - len(self.dispersions)
 
     @property
@@ -104,7 +104,7 @@ class Model(NamedTuple):
 
     @property
     def intercepts(self) -> int:
-        """How many of the location's raw numbers have an intercept: 1, or K - 1."""
+        """The number of the location's intercepts: 1, or K - 1."""
         kinds = [k for j, k in enumerate(self.kinds[: self.outputs]) if j not in self.dispersions]
         return kinds.count("x")
 
@@ -217,7 +217,7 @@ class Model(NamedTuple):
         return theta
 
     def _freedom(self, criterion: Criterion) -> slice | None:
-        """Where a Student t's learned degrees of freedom are among the estimates."""
+        """The place of a Student t's learned degrees of freedom among the estimates."""
         place = learned_freedom(self.likelihood)
         return None if place is None else criterion.parts[self.outputs + place]
 

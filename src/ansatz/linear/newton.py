@@ -100,7 +100,7 @@ Recede = Callable[[Tensor, Tensor, Tensor], Recession | None]
 
 
 class NewtonState(NamedTuple):
-    """What the next step needs: where we are, the damping, and the derivatives there."""
+    """The state of the next step: the coefficients, the damping and the derivatives there."""
 
     theta: Tensor
     damping: float
@@ -108,7 +108,7 @@ class NewtonState(NamedTuple):
 
 
 class NewtonInfo(NamedTuple):
-    """What a diagnostician wants of one step.
+    """Diagnostics of one step.
 
     ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of a
     raw number, in its own unit; it separates convergence from a likelihood that keeps rising, whose
@@ -121,7 +121,7 @@ class NewtonInfo(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where Newton's method stopped."""
+    """The point at which Newton's method stopped."""
 
     theta: Tensor
     derivatives: Derivatives
@@ -238,7 +238,7 @@ def minimise(
 
 
 def _rounding(criterion: Objective, theta: Tensor, unit: Tensor) -> float:
-    """What is left of a gradient when numbers of this size are rounded, in their units."""
+    """The rounding error of a gradient of numbers of this size, in their units."""
     size = (criterion.linear(theta).abs() / unit).amax() if theta.numel() else torch.zeros(())
     return 4 * torch.finfo(torch.float64).eps * float(size)
 

@@ -1,4 +1,4 @@
-"""What a model leaves unexplained, row by row."""
+"""Residuals and leverages of the rows of a model."""
 
 from typing import Literal
 

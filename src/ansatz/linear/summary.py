@@ -227,7 +227,7 @@ class Summary(Printed):
         return lines
 
     def _partial(self) -> list[str]:
-        """What R prints under a Cox model; partial likelihoods are compared with no other."""
+        """The lines that R prints under a Cox model."""
         fit = self.fit
         statistic, df, p = fit.likelihood_ratio
         lines = [

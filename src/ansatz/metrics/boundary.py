@@ -1,4 +1,4 @@
-"""How well the outlines of masks agree."""
+"""Agreement of the outlines of masks."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def boundary_f1(
     background: bool = True,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    r"""How much of two masks' outlines lies near each other: the F1 score of boundary pixels.
+    r"""The F1 score of boundary pixels: the share of two masks' outlines near each other.
 
     .. math:: F_1 = \frac{2 P R}{P + R}, \qquad
               P = \frac{|\{b \in \partial B : d(b, \partial A) \le \tau\}|}{|\partial B|}, \quad

@@ -1,4 +1,4 @@
-"""How well masks agree: overlap and wrong pixels. N images, K classes."""
+"""Agreement of masks: overlap and wrong pixels. N images, K classes."""
 
 import warnings
 from typing import Literal, NamedTuple, get_args

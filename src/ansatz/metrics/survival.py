@@ -1,4 +1,4 @@
-"""How good survival curves are: Brier scores and calibration with censored times."""
+"""Metrics of survival curves: Brier scores and calibration with censored times."""
 
 from typing import Any, NamedTuple
 
@@ -77,7 +77,7 @@ def brier_rows(
     weight: Tensor | None = None,
     train_weight: Tensor | None = None,
 ) -> Tensor:
-    """What each row brings to :func:`brier_survival` at each time, ``(N, T)``."""
+    """Each row's term of :func:`brier_survival` at each time, ``(N, T)``."""
     if survival.shape != (len(time), len(times)):
         raise ValueError(
             f"brier_survival needs curves ({len(time)}, {len(times)}), got {tuple(survival.shape)}."
