@@ -42,11 +42,7 @@ class Averaged(Likelihood):
     It is a likelihood, so that everything that evaluates or serves one model does so for an
     ensemble; it is not trained. One factor recalibrates it as a whole: the mixture of a likelihood
     of the whole line is stretched about its mean, the dispersions of other likelihoods are
-    multiplied.
-
-    Shapes:
-        - raw: ``(N, S, ..., P)``: the members' axis follows that of the rows.
-        - y: as for the likelihood.
+    multiplied. raw is ``(N, S, ..., P)``: the members' axis follows that of the rows.
     """
 
     def __init__(

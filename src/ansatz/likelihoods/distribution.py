@@ -330,13 +330,9 @@ class VectorDistribution(Distribution):
         .. math:: E\|Y - y\| - \tfrac12 E\|Y - Y'\|
 
         with the Euclidean norm; for K = 1 it is the CRPS. Neighbouring draws stand for the
-        independent pair Y, Y', which needs no double sum and has no bias. Without a generator a
-        fixed one is used, so that the same distribution and outcome have the same score.
-
-        Args:
-            y: ``(..., K)``.
-            draws: the error falls with its square root.
-            generator: whose numbers are used.
+        independent pair Y, Y', which needs no double sum and has no bias. The error falls with the
+        root of ``draws``. Without a generator a fixed one is used, so that the same distribution
+        and outcome have the same score.
 
         References:
             Gneiting and Raftery (2007), Strictly proper scoring rules, section 4.3.
