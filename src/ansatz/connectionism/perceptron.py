@@ -102,7 +102,7 @@ class Perceptron(ClassifierMixin, BaseEstimator):
     If the data are separable with margin :math:`\gamma` by a unit vector and
     :math:`\lVert (x, 1) \rVert \le R`, the rule ends after at most
     :math:`\lfloor R^2/\gamma^2 \rfloor` mistakes. If they are not, it would never end:
-    ``max_epochs`` is the budget, a warning reports that it was spent, and the weight stays that made
+    ``max_epochs`` is the budget, a warning reports its end, and the weight stays that made
     the fewest mistakes at the end of a pass (``pocket``), since the last one may be bad.
     More than two classes: one unit for each class against the rest, and the largest score wins.
 
