@@ -1,5 +1,5 @@
 from ansatz.likelihoods import Barron, Bernoulli, Gamma, Normal, Poisson, Truncated
-from ansatz.likelihoods.constant_dispersion import current_dispersion, with_dispersion
+from ansatz.likelihoods.registry import current_dispersion, with_dispersion
 
 
 def test_the_dispersion_is_changed_and_a_known_one_is_not():
