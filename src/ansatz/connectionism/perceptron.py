@@ -18,7 +18,7 @@ _LOOK_AHEAD = 64  # rows evaluated at once while no mistake is found; doubled as
 
 
 class Run(NamedTuple):
-    """How the training of one unit went."""
+    """The weight and the mistakes of the training of one unit."""
 
     weight: NDArray[np.float64]
     mistakes: int
@@ -88,7 +88,7 @@ def _change(form: Form, y: float, score: float) -> float:
 
 
 class Perceptron(ClassifierMixin, BaseEstimator):
-    r"""A linear threshold unit that learns from its mistakes.
+    r"""The perceptron: a linear threshold unit trained on its mistakes.
 
     .. math:: f(x) = \mathrm{sgn}(w^\top x + b), \qquad
         \text{on a mistake: } w \leftarrow w + \eta\, y x,\; b \leftarrow b + \eta\, y
