@@ -92,7 +92,7 @@ def test_gradients_of_a_convolution_are_correlations_and_the_printed_ones_are_wr
     in_x, in_w = torch.autograd.grad((delta * convolve(X, W)).sum(), (X, W))
     assert_close(in_x, cross_correlate(delta, W.detach()))
     assert_close(in_w, cross_correlate(delta, X.detach()))
-    assert (in_x - convolve(delta, W.detach(), "valid")).abs().max() > 0.1  # document D
+    assert (in_x - convolve(delta, W.detach(), "valid")).abs().max() > 0.1  # a common slip
     assert (in_w - convolve(delta, X.detach(), "valid")).abs().max() > 0.1
     assert torch.autograd.gradcheck(convolve, (X, W)) and torch.autograd.gradcheck(
         fft_convolve, (X, W)

@@ -69,8 +69,8 @@ def last_maps(network: nn.Module, x: Tensor) -> Call:
     branches), and the last of them is taken. Where a pool comes before the activation, it is the
     activated maps after it. Maps of a single cell are passed over, and of a network for
     segmentation those with as many channels as its output, which are its output. Without a
-    convolution it is the last layer that gives maps. What is no layer is not seen: of an activation
-    that ``forward`` calls as a function, the maps before it are taken.
+    convolution it is the last layer that gives maps. What is not a layer is not seen: where
+    ``forward`` calls an activation as a function, the maps before it are taken.
 
     Returns:
         The layer's name, and which of its calls it is.

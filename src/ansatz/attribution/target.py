@@ -67,7 +67,7 @@ def resolved(output: Any, target: Target) -> Target:
 
 
 def repeated(target: Target, times: int) -> Target:
-    """``target`` of some examples, each followed by so many copies of it."""
+    """``target`` of some examples, each repeated a number of times."""
     if isinstance(target, Tensor) and target.ndim == 1:
         return target.repeat_interleave(times)
     return target
@@ -101,7 +101,7 @@ def input_gradient(network: Callable[..., Any], x: Tensor, target: Target) -> Te
 
 
 def check_examples(name: str, x: Tensor, least: int = 2) -> None:
-    """Refuses what is no batch of examples in floating point."""
+    """Refuses what is not a batch of examples in floating point."""
     if not x.is_floating_point():
         raise ValueError(f"{name} needs x in floating point, got {x.dtype}: use x.float().")
     if x.ndim < least or len(x) == 0:

@@ -175,6 +175,6 @@ def repeated(
     for name in sets:
         rows = []
         for number in numbers:
-            options.tell(f"{name}, {by} {number}")
+            options.notify(f"{name}, {by} {number}")
             rows.append(ledger.part(key(name, number), functools.partial(fit, name, number)))
         yield name, rows

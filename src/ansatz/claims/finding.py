@@ -1,4 +1,4 @@
-"""What a claim measured: checks, each beside a wrong prediction that must fail, and a table."""
+"""Findings of claims: checks, each beside a wrong prediction that must fail, and a table."""
 
 import math
 from collections.abc import Mapping, Sequence

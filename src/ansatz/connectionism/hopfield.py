@@ -12,14 +12,7 @@ CHUNK = 512  # states that are swept together: their block of fields stays in a 
 
 
 class Block(NamedTuple):
-    """Neurons that follow one another in the order of a sweep, and their weights.
-
-    Args:
-        neurons: their numbers, ``(K,)``.
-        weight: from all neurons, ``(K, D)``.
-        within: from those before in the block, ``(K, K)``, strictly lower triangular.
-        threshold: ``(K, 1)``.
-    """
+    """Neurons that follow one another in the order of a sweep, and their weights."""
 
     neurons: Tensor
     weight: Tensor
@@ -28,13 +21,7 @@ class Block(NamedTuple):
 
 
 def in_blocks(weight: Tensor, threshold: Tensor, order: Tensor) -> list[Block]:
-    """The order of a sweep, cut into blocks.
-
-    Args:
-        weight: ``(D, D)``.
-        threshold: ``(D,)``.
-        order: a permutation of the neurons.
-    """
+    """The order of a sweep, cut into blocks."""
     found = []
     for neurons in order.split(BLOCK):
         rows = weight[neurons]

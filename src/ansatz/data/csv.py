@@ -97,20 +97,7 @@ def _first_uneven_slowly(
 
 @dataclass(frozen=True)
 class Dialect:
-    """The dialect of a delimited file.
-
-    Args:
-        delimiter: one character, ``"whitespace"`` for runs of blanks, None to look at the file.
-        header: whether the first row names the columns; if not they are called x1, x2, ...
-        names: names of the columns; they replace those of the header.
-        comment: lines that begin with it are skipped.
-        missing: cells that mean "missing" in every column, beside the empty one.
-        text: columns whose cells stay text even if they look like numbers.
-        strict: columns in which a word among numbers is an error; None for all. Others stay text.
-        encoding: of the file; None looks at its bytes.
-        decimal: the decimal mark.
-        allow_empty: whether a header without rows is a table of no rows or an error.
-    """
+    """The dialect of a delimited file: options of :func:`ansatz.data.read_table`."""
 
     delimiter: str | None = None
     header: bool = True

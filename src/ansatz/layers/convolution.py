@@ -246,7 +246,7 @@ def mirror_pad(x: Tensor, padding: tuple[tuple[int, int], ...]) -> Tensor:
 def _turn_by_turn(x: Tensor, padding: tuple[tuple[int, int], ...]) -> Tensor:
     """By torch's own padding, which a receptive field is followed through, n - 1 cells at a time.
 
-    After so many the new border is again one at which the continued grid is symmetric.
+    After as many the new border is again one at which the continued grid is symmetric.
     """
     most, rest = [n - 1 for n in x.shape[2:]], list(padding)
     while any(before or after for before, after in rest):

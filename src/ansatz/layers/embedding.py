@@ -92,7 +92,7 @@ def _table(rows: int, dim: int, init: str, generator: torch.Generator | None) ->
 
 
 def rule_of_thumb(cardinality: int) -> int:
-    """Numbers that a column with so many levels is embedded in."""
+    """The length of the embedding of a column, by its number of levels."""
     return max(1, min(50, round(1.6 * cardinality**0.56)))
 
 
@@ -106,8 +106,8 @@ class PeriodicEmbedding(nn.Module):
         features: :math:`D`.
         dim: :math:`K`, numbers per feature that come out.
         frequencies: length of :math:`c_j`.
-        scale: spread of the initial frequencies; the option worth tuning. For standardised x,
-            0.01 is nearly linear and 1 wiggles.
+        scale: standard deviation of the initial frequencies; the option worth tuning. For
+            standardised x, 0.01 is nearly linear and 1 wiggles.
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:

@@ -108,7 +108,7 @@ class SpatialPyramidPool(nn.Module):
         return f"levels={self.levels}, reduce={self.reduce!r}"
 
     def out_features(self, channels: int, axes: int = 2) -> int:
-        """The length of its output for so many channels and axes."""
+        """The length of its output for a number of channels and axes."""
         return channels * sum(n**axes for n in self.levels)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -50,12 +50,7 @@ def read_weights(path: str | Path, *, limit_bytes: int = LIMIT_BYTES) -> dict[st
 
 
 def weights_in(found: Any, name: str) -> dict[str, Tensor]:
-    """The named tensors of what a program saved, without the prefixes of wrappers.
-
-    Args:
-        found: a dictionary of tensors, or one that holds it under ``state_dict`` or ``model``.
-        name: what errors call it.
-    """
+    """The named tensors of what a program saved, without the prefixes of wrappers."""
     return _without_prefix(_tensors(found, name))
 
 
@@ -162,9 +157,9 @@ class Loaded(NamedTuple):
 
     def __str__(self) -> str:
         count = len(self.tensors)
-        told = f"{self.file}: {count} tensor{'s' if count != 1 else ''} loaded"
+        text = f"{self.file}: {count} tensor{'s' if count != 1 else ''} loaded"
         parts = {"left fresh": self.fresh, "adapted": self.adapted, "unused": self.unused}
-        return told + "".join(f"; {what}: {_listing(n)}" for what, n in parts.items() if n)
+        return text + "".join(f"; {what}: {_listing(n)}" for what, n in parts.items() if n)
 
 
 def load_weights(
@@ -274,7 +269,7 @@ def _adapt(network: nn.Module, wanted: dict[str, Tensor], channels: Channels) ->
 
 
 def _is_of_other_channels(kernel: Tensor, own: Tensor) -> bool:
-    """Whether it can be adapted; what is wrong in another way is told by ``_fitting``."""
+    """Whether it can be adapted; ``_fitting`` reports other misfits."""
     if kernel.ndim != own.ndim or not _is_of_numbers(kernel):
         return False
     others = [axis for axis in range(own.ndim) if axis != 1]
@@ -293,10 +288,10 @@ def _require_names(name: str, needed: list[str], wanted: Mapping[str, Tensor]) -
     known = set(needed)
     extra = [k for k in wanted if k not in known]
     if missing or extra:
-        told = [f"lacks {len(missing)} ({_listing(tuple(missing))})"] if missing else []
-        told += [f"holds {len(extra)} unknown ({_listing(tuple(extra))})"] if extra else []
+        wrong = [f"lacks {len(missing)} ({_listing(tuple(missing))})"] if missing else []
+        wrong += [f"holds {len(extra)} unknown ({_listing(tuple(extra))})"] if extra else []
         raise ModelError(
-            f"{name}: its tensors are not those of this network: it {' and '.join(told)}."
+            f"{name}: its tensors are not those of this network: it {' and '.join(wrong)}."
         )
 
 

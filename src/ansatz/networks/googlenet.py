@@ -54,17 +54,6 @@ class Branches(NamedTuple):
 class ConvolutionUnit(nn.Module):
     """A convolution, its normalisation and ReLU.
 
-    Args:
-        dimensions: number of axes of the grid.
-        in_channels: channels of x.
-        out_channels: channels of the result.
-        kernel_size: cells along each axis.
-        stride: cells from one output to the next.
-        padding: zeros around the grid.
-        normalized: batch normalisation in place of a bias, as in torchvision; the paper has a
-            bias and no normalisation.
-        generator: where weights are drawn from; torch's global one when not given.
-
     Shapes:
         - x: ``(B, in_channels, *size)``; returns ``(B, out_channels, *size')``.
     """

@@ -19,9 +19,6 @@ def channels_last(what: T) -> T:
 
     The same numbers in another order of memory: shapes and results stay. Batches of signals and
     of rows are returned as they are, and so is a network without convolutions.
-
-    Args:
-        what: ``(B, C, H, W)``, ``(B, C, D, H, W)``, or a network, which is changed in place.
     """
     if isinstance(what, Tensor):
         layout = _FORMATS.get(what.ndim)
@@ -69,7 +66,7 @@ def read_grid(
 ) -> Grid:
     """The grid that ``inputs`` describe, refused where a network cannot be built for it.
 
-    A number means images of so many channels and unknown size.
+    A number means images with that number of channels and of unknown size.
 
     Args:
         owner: the network's name, for error messages.

@@ -51,7 +51,7 @@ def check_size(owner: str, network: nn.Module, limit: int = MAX_BYTES) -> None:
 class TableInputs(nn.Module):
     """Embeds the columns that ask for it and puts all of a row side by side.
 
-    The cells of a grid are columns like others: nobody is told which are neighbours.
+    The cells of a grid are columns like others: the network does not know which are neighbours.
 
     Args:
         owner: the network's name, for error messages.
@@ -143,7 +143,7 @@ def require_columns(
 
 
 def require_vector(owner: str, spec: InputSpec) -> None:
-    """Refuses inputs that are no vectors, or of no sensible length."""
+    """Refuses inputs that are not vectors, or of no sensible length."""
     if spec.structure != "vector":
         raise UsageError(f"{owner} takes vectors, got inputs of structure '{spec.structure}'.")
     require_whole(f"features of {owner}", spec.features, low=0, high=2**31)

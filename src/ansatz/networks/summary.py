@@ -112,13 +112,13 @@ def summary(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor,
         (3, 16, 24, 218)
     """
     seen = trace(network, inputs)
-    rows, told = [], set[nn.Module]()
+    rows, counted = [], set[nn.Module]()
     for name, module, shape, fields in seen.calls:
         if not _computes(module, name):
             continue
-        # A shared layer's parameters and work are told once.
-        work, size = (0, 0) if module in told else (seen.work[name], _size(module))
-        told.add(module)
+        # A shared layer's parameters and work are counted once.
+        work, size = (0, 0) if module in counted else (seen.work[name], _size(module))
+        counted.add(module)
         field = () if fields is None else field_of(fields).size
         rows.append(LayerRow(name, type(module).__name__, shape, size, work, field))
     widths, depth = _widths(network, seen)

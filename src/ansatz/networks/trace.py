@@ -42,10 +42,6 @@ def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, .
 
     Its modes are restored afterwards. Of a grid ``(B, C, *size)`` it is followed which cells each
     unit can see.
-
-    Args:
-        network: any module.
-        inputs: what x looks like, or the network's argument (a tuple of several).
     """
     watch = _Watch(network)
     # Views of our own: the marks are not put on the user's tensors.

@@ -34,7 +34,7 @@ class UNet(nn.Module):
 
     F and G are blocks of two 3-cell convolutions, each with a ReLU; pool takes the largest of 2
     cells along each axis, up makes the grid twice as fine, [ , ] puts channels side by side (the
-    skip connection concatenates; it is no residual sum), and A is one map for all cells. Level
+    skip connection concatenates; it is not a residual sum), and A is one map for all cells. Level
     l = 0..L has :math:`2^l` times ``width`` channels: 64 to 1024 by default.
 
     ``padded=True``: the output has the size of x, whatever it is: convolutions are padded by zeros,
@@ -188,17 +188,7 @@ def double_convolution(
     norm: Norm | None = "batch",
     generator: torch.Generator | None = None,
 ) -> nn.Sequential:
-    """Two convolutions of 3 cells, each followed by a ReLU.
-
-    Args:
-        dimensions: number of axes of the grid.
-        in_channels: :math:`C`.
-        hidden: channels between the two.
-        out_channels: channels of the second.
-        padded: zeros around the grid, so that its size stays; else it shrinks by 4 cells.
-        norm: ``"batch"`` normalises before each ReLU.
-        generator: where weights are drawn from; torch's global one when not given.
-    """
+    """Two convolutions of 3 cells, each followed by a ReLU."""
     layers: list[nn.Module] = []
     for into, out in ((in_channels, hidden), (hidden, out_channels)):
         shift = norm is None  # batch norm has one of its own

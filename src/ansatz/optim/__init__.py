@@ -8,11 +8,11 @@ from ansatz.optim.registry import registry as registry
 from ansatz.optim.averaging import WeightAverage as WeightAverage
 from ansatz.optim.extragradient import Extragradient as Extragradient
 from ansatz.optim.flat_adamw import FlatAdamW as FlatAdamW
-from ansatz.optim.momentum import HeavyBall as HeavyBall
+from ansatz.optim.descent import HeavyBall as HeavyBall
 from ansatz.optim.lr_finder import LearningRateCurve as LearningRateCurve
 from ansatz.optim.lr_finder import find_learning_rate as find_learning_rate
-from ansatz.optim.momentum import momentum as momentum
-from ansatz.optim.momentum import nesterov as nesterov
+from ansatz.optim.descent import momentum as momentum
+from ansatz.optim.descent import nesterov as nesterov
 from ansatz.optim.newton import Newton as Newton
 from ansatz.optim.newton import gradient_and_hessian as gradient_and_hessian
 from ansatz.optim.descent import ProximalSGD as ProximalSGD

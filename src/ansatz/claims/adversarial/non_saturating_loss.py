@@ -1,4 +1,4 @@
-"""Why a generator minimises -log D and not log(1 - D)."""
+"""A generator minimises -log D, since log(1 - D) has no gradient where D rejects."""
 
 from collections.abc import Callable
 
@@ -91,7 +91,7 @@ def draw(paper: Figure, finding: Finding) -> None:
 
 claim = Claim(
     id="non-saturating-loss",
-    title="Why a generator's loss is -log D",
+    title="A generator minimises -log D, for its gradient",
     statement=(
         "When the discriminator rejects a sample, the gradient of log(1-q) in its logit vanishes "
         "(-4.5e-5 at the logit -10), while that of -log q is -1; at q = 1 it is bounded by 1. A "

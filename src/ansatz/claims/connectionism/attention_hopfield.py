@@ -12,7 +12,7 @@ from ansatz.figures.style import LINEAR, MODEL, THIRD
 def measure(
     generator: torch.Generator, *, patterns: int = 30, features: int = 16, states: int = 40
 ) -> Finding:
-    """The step beside torch's attention, beside the gradient of the energy, and what it lowers."""
+    """The step beside torch's attention, beside the gradient of the energy, and its energy."""
     X = torch.randn(patterns, features, generator=generator, dtype=torch.float64)
     x = torch.randn(states, features, generator=generator, dtype=torch.float64)
     memory = DenseAssociativeMemory(X, beta=features**-0.5)

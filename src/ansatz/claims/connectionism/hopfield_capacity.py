@@ -62,7 +62,7 @@ def measure(
 
 
 def unstable(generator: torch.Generator, n: int, s: int) -> torch.Tensor:
-    """How many bits of each of s random patterns would flip, (s,)."""
+    """Counts the bits of each of s random patterns that would flip, (s,)."""
     x = random_signs(generator, s, n)
     return (fields(x) * x < 0).sum(1)
 
@@ -86,7 +86,7 @@ def tail(z: float) -> float:
 
 
 def crossing(table: np.ndarray, level: float) -> tuple[float, float]:
-    """Where ln(bits), a straight line in 1/s, takes the level, and its standard error."""
+    """The s at which ln(bits), a straight line in 1/s, takes the level, and its standard error."""
     s, bits, error = table[:, 0], np.maximum(table[:, 1], 1e-12), table[:, 2]
     use = bits > 5 * error
     x, y, weight = 1 / s[use], np.log(bits[use]), bits[use] / error[use]

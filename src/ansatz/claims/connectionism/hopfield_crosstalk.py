@@ -79,7 +79,7 @@ def draw(paper: Figure, finding: Finding) -> None:
     for side, name in ((-1, "±1: a bit may flip"), (1, None)):
         axes.axvline(side, color=LINEAR, lw=0.9, ls="--", label=name)
     axes.set(xlabel=f"cross-talk C, {s} patterns in {n} neurons", ylabel="density")
-    axes.set_title("what other patterns add to a field is normal with variance s/n")
+    axes.set_title("the cross-talk of other patterns is normal with variance s/n")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 

@@ -82,7 +82,7 @@ def draw(paper: Figure, finding: Finding) -> None:
 
 claim = Claim(
     id="hopfield-flip-probability",
-    title="How likely a stored bit flips",
+    title="The probability that a stored bit flips",
     statement=(
         "A bit of a stored random pattern is unstable with probability ½(1 − erf √(n/2s)): 0.0036 "
         "at 0.138 patterns per neuron, 0.0100 at 0.185. The integral of the normal density needs "

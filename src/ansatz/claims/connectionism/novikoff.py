@@ -13,7 +13,7 @@ from ansatz.figures.style import LINEAR, MODEL
 
 
 class Instance(NamedTuple):
-    """A data set with its witness, and what the perceptron did on it."""
+    """A data set with its separator, and the run of the perceptron on it."""
 
     bound: float
     mistakes: int

@@ -1,4 +1,4 @@
-"""How long the output of a convolution is."""
+"""The length of the output of a convolution."""
 
 from itertools import product
 

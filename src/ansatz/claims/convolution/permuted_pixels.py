@@ -108,7 +108,7 @@ def convolutional(x: Tensor, generator: torch.Generator) -> nn.Module:
 
 
 def correct(network: nn.Module, found: Images, steps: int, generator: torch.Generator) -> Tensor:
-    """Which of the test images it classifies correctly once it is trained."""
+    """Trains the network and marks the test images that it classifies correctly."""
     descend(network, found.x, found.y, generator, steps=steps, rate=0.1)
     return answers(network, found.new).argmax(1) == found.truth
 

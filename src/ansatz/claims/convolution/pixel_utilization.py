@@ -1,4 +1,4 @@
-"""How often a convolution looks at each pixel, and what padding changes."""
+"""The number of windows over each pixel of a convolution, with and without padding."""
 
 import numpy as np
 import torch
@@ -71,7 +71,7 @@ def measure(generator: torch.Generator) -> Finding:
 
 
 def adjoint(pixels: int, kernel: int) -> torch.Tensor:
-    """How many windows cover each pixel: the transposed convolution of ones."""
+    """The number of windows over each pixel: the transposed convolution of ones."""
     ones = torch.ones(1, 1, pixels - kernel + 1, pixels - kernel + 1, dtype=torch.float64)
     return conv_transpose2d(ones, torch.ones(1, 1, kernel, kernel, dtype=torch.float64))[0, 0]
 
@@ -104,7 +104,7 @@ def draw(paper: Figure, finding: Finding) -> None:
 
 claim = Claim(
     id="pixel-utilization",
-    title="How often a convolution uses each pixel",
+    title="The number of times a convolution uses each pixel",
     statement=(
         "Without padding a corner pixel enters one window and a middle pixel k²: "
         "outer(1, 2, 3, 2, 1) for 5 x 5 pixels and a 3 x 3 kernel. Padding with k - 1 zeros uses "

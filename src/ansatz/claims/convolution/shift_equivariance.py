@@ -76,7 +76,7 @@ def draw(paper: Figure, finding: Finding) -> None:
         axes.imshow(M, cmap="PuOr", vmin=-size, vmax=size)
         axes.set(xlabel=f"{name}: input", ylabel="output", xticks=[], yticks=[])
     paper.suptitle(
-        "what commutes with shifts is one kernel, moved along: a convolution",
+        "a map that commutes with shifts is one kernel, moved along: a convolution",
         x=0.01,
         ha="left",
         fontsize=9.5,

@@ -18,7 +18,7 @@ def measure(
     largest: int = 6,
     pieces: Sequence[int] = (4, 8, 16, 32),
 ) -> Finding:
-    """How many directions span the forms of degree k, and a product from two directions."""
+    """Directions that span the forms of degree k, and a product from two directions."""
     ranks, fewer = [], []
     for degree in range(1, largest + 1):
         angle = torch.rand(degree + 3, generator=generator, dtype=torch.float64).numpy()
@@ -121,7 +121,7 @@ claim = Claim(
     id="lifting",
     title="From one dimension to many by ridges",
     statement=(
-        "What units do on the line they do in space, along directions: powers of k + 1 ridges span "
+        "Units on the line become units in space along directions: powers of k + 1 ridges span "
         "all forms of degree k of two variables, and each ridge is a function of one number that a "
         "hidden layer of kinks joins by straight lines. So one hidden layer of rectified units is "
         "universal; x₁x₂ takes two directions and has the error h²/16 exactly."

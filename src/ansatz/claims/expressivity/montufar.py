@@ -51,7 +51,7 @@ def measure(
             ),
         ),
         Check(
-            "the bound, below what two layers of 4 units can have at most",
+            "the bound, below the largest number of regions of two layers of 4 units",
             bound(*deep),
             most,
             0,

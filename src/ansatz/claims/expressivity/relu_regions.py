@@ -79,7 +79,7 @@ def random_network(generator: torch.Generator, activation: str, width: int) -> M
 
 
 def patterns(network: MLP, x: torch.Tensor) -> np.ndarray:
-    """Which hidden units are active, ``(N, U)``."""
+    """Marks the active hidden units, ``(N, U)``."""
     found, h = [], x
     with torch.no_grad():
         for layer in network.hidden:
@@ -91,7 +91,7 @@ def patterns(network: MLP, x: torch.Tensor) -> np.ndarray:
 
 
 def _silu_bend(generator: torch.Generator, width: int) -> float:
-    """How far the middle of two near points lies from the mean of their values."""
+    """The distance of the value in the middle of two near points from the mean of their values."""
     network = random_network(generator, "silu", width)
     x = 0.1 * torch.randn(100, 2, generator=generator, dtype=torch.float64)
     step = torch.tensor([0.01, 0.0], dtype=torch.float64)

@@ -11,7 +11,7 @@ from ansatz.networks import count_linear_regions
 
 
 def measure(generator: torch.Generator, *, largest: int = 8) -> Finding:
-    """Pieces of the deep network, its nodes, and what one hidden layer needs."""
+    """Pieces of the deep network, its nodes, and the units that one hidden layer needs."""
     folds = range(1, largest + 1)
     deep = {n: tent(n) for n in folds}
     pieces = {n: count_linear_regions(network, (0, 1)) for n, network in deep.items()}
@@ -106,7 +106,7 @@ def shallow_pieces(generator: torch.Generator, m: int) -> int:
 
 
 def draw(paper: Figure, finding: Finding) -> None:
-    """Three folds, and what they cost deep and shallow."""
+    """Three folds, and their cost in deep and in shallow networks."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import LINEAR, MODEL, THIRD
 

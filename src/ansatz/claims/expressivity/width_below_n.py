@@ -98,7 +98,7 @@ def ridge_error(angle: float, steps: int = STEPS) -> float:
 
 
 def one_unit_first(angle: float, pieces: int = 60) -> tuple[nn.Module, float]:
-    """The median along each line as a network behind one unit, and what its pieces may cost."""
+    """The median along each line as a network behind one unit, and the error of its pieces."""
     t, length, f = fibres(angle, pieces + 1)
     median = np.median(f, axis=1)
     join = lebesgue(t + 2, median)

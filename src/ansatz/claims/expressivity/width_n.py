@@ -34,7 +34,7 @@ def measure(
             1.0,
             8 * 400 * np.finfo(float).eps,
             "rounding of a sum of 400 heights",
-            wrong=Wrong("what the best has on [-1, 1]", measured=best[0]),
+            wrong=Wrong("the best error on [-1, 1]", measured=best[0]),
         ),
         Check(
             "smallest growth of ∫|F| when the square's side doubles, width 2",

@@ -1,4 +1,4 @@
-"""How many regions m hyperplanes in general position make."""
+"""The number of regions of m hyperplanes in general position."""
 
 from itertools import product
 from math import comb
@@ -100,7 +100,7 @@ def count(W: np.ndarray, b: np.ndarray) -> int:
 
 
 def feasible_signs(W: np.ndarray, b: np.ndarray) -> int:
-    """How many of the 2^m patterns hold somewhere with room: max r with s(Wx + b) >= r."""
+    """Counts the patterns of 2^m that hold somewhere with room: max r with s(Wx + b) >= r."""
     found = 0
     for signs in product((-1.0, 1.0), repeat=len(b)):
         s = np.array(signs)

@@ -90,7 +90,7 @@ def kl(q: Tensor, p: Tensor) -> float:
 
 
 def value(q: Tensor, p: Tensor, x: Tensor) -> float:
-    """What the inequality bounds."""
+    """The bounded side of the inequality."""
     return float(q @ x) - kl(q, p)
 
 

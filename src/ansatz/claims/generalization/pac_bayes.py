@@ -63,7 +63,7 @@ def measure(
 def covered(
     level: float, samples: int, rows: int, functions: int, generator: torch.Generator
 ) -> float:
-    """How often the bound holds for all posteriors, with a uniform prior on a few functions.
+    """Counts the samples in which the bound holds for all posteriors, with a uniform prior.
 
     Each errs on half of all rows. By Donsker and Varadhan the posteriors with the largest gap for
     their divergence are p exp(t (ℓ - ℓ̂)); a fine grid of t stands for them.

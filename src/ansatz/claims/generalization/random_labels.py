@@ -189,7 +189,7 @@ claim = Claim(
     statement=(
         "A network with more parameters than rows fits random labels, shuffled pixels and pure "
         "noise to the last row, in a few times the epochs that real labels take. From real labels "
-        "the same network generalises: what it could fit does not decide what it learns."
+        "the same network generalises: the data that it could fit do not decide what it learns."
     ),
     formula=(
         r"\hat\ell_{0/1}(\hat f) = 0 \text{ on random labels}, \qquad "

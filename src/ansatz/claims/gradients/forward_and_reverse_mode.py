@@ -182,7 +182,7 @@ def forward(layers: list[Tensor], x: Tensor) -> Cost:
 def tangent(
     layers: list[Tensor], values: list[Tensor], which: int, direction: Tensor, counter: Counter
 ) -> Tensor:
-    """How the outputs move with one matrix: d(Wh) = dW h + W dh, from there on."""
+    """The movement of the outputs with one matrix: d(Wh) = dW h + W dh, from there on."""
     move = counter.product(direction, values[which])
     for i in range(which, len(layers) - 1):
         move = counter.product(layers[i + 1], (1 - values[i + 1] ** 2) * move)

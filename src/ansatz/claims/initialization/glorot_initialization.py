@@ -10,7 +10,7 @@ SHAPES = ((100, 50), (50, 100), (80, 80), (200, 20), (20, 200))
 
 
 def measure(generator: torch.Generator, *, layers: int = 40) -> Finding:
-    """What layers of several shapes do to a signal and to a gradient."""
+    """The factors by which layers of several shapes multiply a signal and a gradient."""
     forward, backward, scores, deviations = [], [], [], []
     for n, m in SHAPES:
         ahead, back = passes(n, m, layers, generator)
@@ -82,7 +82,7 @@ def measure(generator: torch.Generator, *, layers: int = 40) -> Finding:
 def passes(
     n: int, m: int, layers: int, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What layers do to the mean square of a signal, and of a gradient by autograd."""
+    """The factors of the mean square of a signal, and of a gradient by autograd."""
     ahead, back = [], []
     for _ in range(layers):
         layer = affine(n, m, init="glorot_normal", generator=generator).double()

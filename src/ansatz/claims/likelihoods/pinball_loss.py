@@ -71,7 +71,7 @@ def measure(
 
 
 def library_loss(q: Tensor, y: Tensor, level: float) -> Tensor:
-    """Mean loss of each constant q: the library's own, less what the median contributes."""
+    """Mean loss of each constant q: the library's own, less the contribution of the median."""
     middle = Quantiles(levels=[0.5])
     alone = middle.loss(q[:, None, None].expand(-1, len(y), 1), y.expand(len(q), -1)).mean(1)
     if level == 0.5:

@@ -91,7 +91,7 @@ def transcribed(g: Tensor, rate: float, beta1: float, beta2: float, eps: float) 
 
 
 def flat_path(g: Tensor, rate: float, betas: tuple[float, float], eps: float) -> Tensor:
-    """Where the library's own AdamW leads without decay."""
+    """The path of the library's own AdamW without decay."""
     theta = torch.nn.Parameter(torch.zeros_like(g[0]))
     rule, path = FlatAdamW([theta], [], betas=betas, eps=eps, weight_decay=0.0), []
     for gradient in g:

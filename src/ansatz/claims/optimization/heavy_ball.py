@@ -46,7 +46,7 @@ def measure(
             float(far),
             -rate / (1 - beta),
             beta**300 + 100 * EPS,
-            "what is left of the geometric series after 300 steps, and rounding",
+            "the rest of the geometric series after 300 steps, and rounding",
             wrong=Wrong("the sum from τ = 1", predicted=-rate * beta / (1 - beta), erratum="E26"),
         ),
         Check(

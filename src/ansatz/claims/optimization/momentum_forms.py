@@ -59,7 +59,7 @@ def measure(
             far,
             1 / (1 - beta),
             (1 / (1 - beta)) * (2 * beta**300 + 1000 * EPS),
-            "what is left of a geometric series after 300 steps, and rounding",
+            "the rest of a geometric series after 300 steps, and rounding",
             wrong=Wrong("no difference", predicted=1.0),
         )
     )

@@ -1,4 +1,4 @@
-"""Where half the squared gradient exceeds μ times the gap, descent is geometric."""
+"""Descent is geometric if half the squared gradient exceeds μ times the gap."""
 
 from collections.abc import Callable
 

@@ -12,7 +12,7 @@ from ansatz.optim import momentum
 def measure(
     generator: torch.Generator, *, rate: float = 0.01, beta: float = 0.9, steps: int = 40
 ) -> Finding:
-    """Paths of RMSProp and of Adam with β₁ = 0; then what each does once the gradient is 0."""
+    """Paths of RMSProp and of Adam with β₁ = 0; then both once the gradient is 0."""
     gradients = torch.randn(steps, 5, dtype=torch.float64, generator=generator)
     rms = moves(lambda p: torch.optim.RMSprop(p, lr=rate, alpha=beta, eps=0), gradients)
     adam = moves(lambda p: torch.optim.Adam(p, lr=rate, betas=(0.0, beta), eps=0), gradients)

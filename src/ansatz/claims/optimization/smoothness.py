@@ -43,7 +43,7 @@ def measure(
             float(estimates[-1]),
             bound,
             rest + 50 * EPS * bound,
-            "what is left of the second eigenvector after the iterations, and rounding",
+            "the rest of the second eigenvector after the iterations, and rounding",
             wrong=Wrong("the second eigenvalue", predicted=float(values[-2])),
         ),
         Check(

@@ -59,7 +59,7 @@ def measure(
             float((rest - ridge).norm()),
             0.0,
             left + 64 * EPS,
-            "what is left of the start after all steps, and rounding",
+            "the rest of the start after all steps, and rounding",
             wrong=Wrong(
                 "(1 - ημ)θ - ∇ℓ: the rate forgotten",
                 measured=float((rateless - ridge).norm()),

@@ -7,7 +7,7 @@ from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
 
 
 def measure(generator: torch.Generator, *, inputs: int = 3, units: int = 4) -> Finding:
-    """The equations beside torch's cell; what the gates do at their ends; the weights."""
+    """The equations beside torch's cell; gates of 0 and 1; the weights."""
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)

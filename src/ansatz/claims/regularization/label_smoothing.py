@@ -107,9 +107,7 @@ def draw(paper: Figure, finding: Finding) -> None:
         axes.plot(k, 1.0, "x", color=LINEAR, markersize=7, label="hard label")
         axes.set(xlabel=f"class, label {k}", xticks=range(len(matrix)))
     panels[0].set_ylabel("probability")
-    paper.suptitle(
-        "what the network learns is the row of Π of the label", x=0.01, ha="left", fontsize=9.5
-    )
+    paper.suptitle("the network learns the row of Π of the label", x=0.01, ha="left", fontsize=9.5)
     panels[0].legend(loc="center right", fontsize=8)
 
 

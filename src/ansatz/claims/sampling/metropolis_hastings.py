@@ -82,7 +82,7 @@ def printed_ratio(p: np.ndarray, proposal: np.ndarray) -> np.ndarray:
 
 
 def transition(p: np.ndarray, proposal: np.ndarray, rule: Rule) -> np.ndarray:
-    """Accepted proposals, and what was rejected on the diagonal."""
+    """Accepted proposals, and the rejected ones on the diagonal."""
     moves: np.ndarray = proposal * np.minimum(1, rule(p, proposal))
     np.fill_diagonal(moves, 0)
     return moves + np.diag(1 - moves.sum(1))

@@ -117,7 +117,7 @@ def kernel(network: nn.Module, block: str) -> Tensor:
 
 
 def voxels(length: int, generator: torch.Generator) -> int:
-    """What the 3-D network leaves of an axis; its operations treat every axis alike."""
+    """The output size of the 3-D network along an axis; its operations treat every axis alike."""
     spec = InputSpec.grid(1, length)
     network = UNet(spec, 1, depth=3, width=1, padded=False, doubling="before", generator=generator)
     with torch.no_grad():

@@ -54,7 +54,7 @@ def measure(
             Wrong("rigid: no distance changes", predicted=0.0, erratum="E59"),
         ),
         Check(
-            "penalty times what is left of the stretch, in the limit",
+            "penalty times the remaining stretch, in the limit",
             penalties[-1] * (measured[-1] - 1),
             (TASK[0] - 1) / 8,
             5 * (TASK[0] - 1) ** 2 / (8 * penalties[-1]),
@@ -124,7 +124,7 @@ def distortion(A: Tensor, points: Tensor) -> float:
 
 
 def draw(paper: Figure, finding: Finding) -> None:
-    """What is left of the stretch over the penalty."""
+    """The remaining stretch over the penalty."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data

@@ -53,7 +53,7 @@ def measure(generator: torch.Generator, *, instances: int = 300, d: int = 6) -> 
 
 
 def error(M: Tensor, b: Tensor, x: Tensor, sign: int = -1) -> Tensor:
-    """How far the two sides are apart, over a bound on their rounding."""
+    """The difference of the two sides, over a bound on their rounding."""
     centre = torch.linalg.solve(M, b)
     left = _form(M, x) - 2 * (b * x).sum(-1)
     right = _form(M, x - centre) + sign * (b * centre).sum(-1)

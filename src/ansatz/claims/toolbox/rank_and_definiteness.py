@@ -115,7 +115,7 @@ def exact_rank(M: np.ndarray) -> int:
 
 
 def form_signs(M: Tensor, vectors: int, generator: torch.Generator, *, trace: bool = False) -> int:
-    """How often "λ ≥ 0" (or "trace ≥ 0") and "no xᵀMx < 0" disagree."""
+    """Counts how often "λ ≥ 0" (or "trace ≥ 0") and "no xᵀMx < 0" disagree."""
     lowest = torch.linalg.eigvalsh(M)[:, 0]
     shift = torch.where(torch.arange(len(M)) % 2 == 0, 1 - lowest, torch.zeros_like(lowest))
     M = M + shift[:, None, None] * torch.eye(M.shape[-1], dtype=M.dtype)  # half are definite

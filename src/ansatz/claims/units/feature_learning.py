@@ -100,7 +100,7 @@ def kernel_after(network: MLP, x: Tensor, gradient: dict[str, Tensor], rate: flo
 
 
 def frozen_movement(network: RandomFeatureNetwork, x: Tensor, y: Tensor, rate: float) -> float:
-    """How far a step moves the features of a random feature model."""
+    """The movement of the features of a random feature model in a step."""
     before = network.features(x)
     slopes = gradients(network, x, y)
     with torch.no_grad():

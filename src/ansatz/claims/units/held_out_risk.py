@@ -124,7 +124,7 @@ def experiment(
 
 
 def shortfall(n: int) -> float:
-    """How much less than 95% an interval of 1.96 standard errors holds, for means of n squares.
+    """The coverage that an interval of 1.96 standard errors lacks to 95%, for means of n squares.
 
     Squares of a normal number have the skewness √8 and the excess kurtosis 12.
     """

@@ -25,7 +25,7 @@ SHAPES: tuple[tuple[int, tuple[int, ...], int], ...] = (
 def measure(
     generator: torch.Generator, *, rows: int = 50, hidden: int = 40, reported: bool = False
 ) -> Finding:
-    """Counts against the formula; the network against sums over units; what σ at the end costs."""
+    """Counts against the formula; the network against sums over units; the cost of a last σ."""
     counts = [count(*shape, generator) for shape in SHAPES]
     network = MLP(3, 2, widths=(20,), activation="tanh", generator=generator).double()
     x = torch.randn(rows, 3, generator=generator, dtype=torch.float64)

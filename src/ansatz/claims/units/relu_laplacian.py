@@ -91,7 +91,7 @@ def differences(network: MLP, x: Tensor, h: float) -> tuple[Tensor, int]:
 
 
 def pattern(network: MLP, x: Tensor) -> Tensor:
-    """Which hidden units are on."""
+    """Marks the active hidden units."""
     signs = []
     for layer in network.hidden:
         z = layer(x)

@@ -102,14 +102,14 @@ def dense_counts(x: Tensor, growth: int, depth: int, generator: torch.Generator)
 
 
 def first_columns(x: Tensor, growth: int, depth: int, generator: torch.Generator) -> float:
-    """What a block does to the columns that it was given."""
+    """The change of the input columns by a block."""
     block = DenseBlock(x.shape[1], growth, depth=depth, generator=generator).double()
     with torch.no_grad():
         return float((block(x)[:, : x.shape[1]] - x).abs().max())
 
 
 def share(layer: Highway, x: Tensor, plain: Tensor, bias: float) -> float:
-    """How far from x to the plain layer's output the highway goes, at a bias of its gate."""
+    """The share of the way from x to the plain layer's output, at a bias of the gate."""
     layer.gate_bias = bias
     way = (layer(x) - x) / (plain - x)
     return float(way.mean())

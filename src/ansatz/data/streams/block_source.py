@@ -22,10 +22,6 @@ class BlockFile:
 
     Each block is an Arrow stream of its own, uncompressed, so that the kind of a column may still
     change while the file grows; :class:`Kinds` settles it in reading.
-
-    Args:
-        path: a new file.
-        kinds: what the columns hold.
     """
 
     def __init__(self, path: Path, kinds: Kinds) -> None:

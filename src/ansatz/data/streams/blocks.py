@@ -30,14 +30,7 @@ class _Parts(Protocol):
 
 
 class Blocks:
-    """Blocks of one table; the index of each counts the rows of the whole table from 0.
-
-    Args:
-        origin: the table's name, for messages.
-        parts: where the blocks are read from.
-        kinds: what the columns hold.
-        notes: what was assumed in reading.
-    """
+    """Blocks of one table; the index of each counts the rows of the whole table from 0."""
 
     def __init__(self, origin: str, parts: _Parts, kinds: Kinds, notes: list[str]) -> None:
         self.origin, self.kinds, self.notes = origin, kinds, notes
@@ -121,14 +114,7 @@ def read_blocks(
     notes: list[str] | None = None,
     block_bytes: int = CHUNK_BYTES,
 ) -> "Iterator[pd.DataFrame]":
-    r"""All rows of a table in their order, in frames; nothing is written.
-
-    Args:
-        data: as for :func:`open_blocks`.
-        reader: options of :func:`ansatz.data.read_table`.
-        notes: takes what was assumed.
-        block_bytes: text per block, about.
-    """
+    r"""All rows of a table in their order, in frames; nothing is written."""
     paths, kind = find_parts(data)
     kinds = Kinds(str(data))
     said = notes if notes is not None else []

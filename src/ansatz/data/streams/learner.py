@@ -27,9 +27,6 @@ class Moments:
 
     which loses no digits where the mean is large.
 
-    Args:
-        columns: P.
-
     References:
         Chan, Golub and LeVeque (1983), Algorithms for computing the sample variance.
     """
@@ -75,10 +72,6 @@ class Learner:
 
     The state is that of :meth:`ansatz.data.Preprocessor.fit` on the same rows: exact but for
     rounding. Columns that are bent to normal scores take their curve from a sample.
-
-    Args:
-        columns: their roles.
-        quantile: as in :meth:`ansatz.data.Preprocessor.fit`.
     """
 
     def __init__(self, columns: list[Column], *, quantile: bool | list[str] = False) -> None:

@@ -252,9 +252,6 @@ class Survey:
     """Looks at features block by block and says what each column is.
 
     The roles are those of :func:`ansatz.data.infer_columns` on the whole table.
-
-    Args:
-        roles: what columns are, where the guess would be wrong.
     """
 
     def __init__(self, roles: Mapping[str, str] | None = None) -> None:
@@ -307,11 +304,6 @@ class RowSample:
 
     The sample is the ``size`` rows whose numbers have the least hash of (seed, use): it needs one
     pass, no random state, and does not depend on how rows are cut into blocks.
-
-    Args:
-        size: the most rows that are kept.
-        seed: another seed, another sample.
-        use: another use, another sample.
     """
 
     def __init__(self, size: int, *, seed: int = 0, use: str = "sample") -> None:

@@ -99,7 +99,7 @@ class Fields:
         return replace(self, arrays=(empty,) * len(self.arrays))
 
     def resized(self, axis: int, length: int) -> Fields:
-        """So many units along an axis on which all see the same."""
+        """Another number of units along an axis on which all see the same."""
         return replace(self, shape=(*self.shape[:axis], length, *self.shape[axis + 1 :]))
 
     def hull(self, axes: Iterable[int]) -> Fields:

@@ -137,7 +137,14 @@ class Cells(Protocol):
     """A partition of the cube [-1, 1]^D that functions cut."""
 
     def __len__(self) -> int: ...
-    def cut(self, weight: Array, bias: Array) -> tuple[Self, Whole, Bool]: ...
+    def cut(self, weight: Array, bias: Array) -> tuple[Self, Whole, Bool]:
+        """Cuts each cell where one of its M affine functions, ``(C, M, D)`` and ``(C, M)``, is 0.
+
+        Returns the new cells, the index of the old one that each lies in, and ``(C', M)`` whether
+        each function is positive there.
+        """
+        ...
+
     def centers(self) -> Array: ...
     def vertices(self, cell: int) -> Array: ...
     def neighbours(self, maps: Array, radius: float) -> Whole: ...
@@ -160,18 +167,14 @@ def on_cube(layer: Bend, low: Array, high: Array) -> Bend:
 
 
 def cut_by_layers(layers: Sequence[Bend], cells: Cells, limit: int) -> tuple[Cells, Bool]:
-    """Cuts every cell by every layer that bends.
-
-    Returns:
-        The cells, and their activation patterns ``(C, U)``.
-    """
+    """Cuts every cell by every layer that bends; also gives the activation patterns ``(C, U)``."""
     inputs = layers[0].weight.shape[1]
     A, a = np.eye(inputs)[None], np.zeros((1, inputs))  # h = A u + a on each cell
     patterns = np.zeros((1, 0), dtype=bool)
     for layer in layers[:-1]:
         size = np.abs(A).max(-1) @ np.abs(layer.weight).T  # (C, M)
         A, a = layer.weight @ A, a @ layer.weight.T + layer.bias  # (C, M, D), (C, M)
-        # What rounding leaves of a sum that vanishes is no slope.
+        # What rounding leaves of a sum that vanishes is not a slope.
         noise = 8 * np.finfo(float).eps * layer.weight.shape[1] * size
         A = np.where(np.abs(A).max(-1, keepdims=True) <= noise[..., None], 0.0, A)
         bends = np.flatnonzero(layer.slope != 1)

@@ -14,32 +14,18 @@ Bool = NDArray[np.bool_]
 def shared_facets(
     middles: NDArray[np.float64], owners: NDArray[np.intp], radius: float
 ) -> NDArray[np.intp]:
-    """Pairs of cells that have a facet in common.
+    """Pairs ``(E, 2)`` of cells with a common facet, by the means ``(F, D)`` of facets' corners.
 
     The cells of a network meet face to face: whatever unit cuts a cell up to one of its facets
     cuts the cell behind it at the same place, for a network is continuous. So a facet of both has
     the same corners, and the same mean of them.
-
-    Args:
-        middles: ``(F, D)`` means of the corners of each cell's facets.
-        owners: ``(F,)`` the cell of each.
-        radius: how far rounding may move a mean.
-
-    Returns:
-        ``(E, 2)`` pairs of cells.
     """
     pairs = owners[cKDTree(middles).query_pairs(radius, output_type="ndarray")]
     return pairs[pairs[:, 0] != pairs[:, 1]]
 
 
 class Intervals:
-    """The cells of [-1, 1], from left to right, all cut at once.
-
-    Args:
-        low: ``(C,)`` left ends.
-        high: ``(C,)`` right ends.
-        tolerance: breakpoints that are no further apart are one.
-    """
+    """The cells of [-1, 1], from left to right, all cut at once."""
 
     def __init__(self, low: Array, high: Array, tolerance: float) -> None:
         self.low, self.high, self.tolerance = low, high, tolerance
@@ -54,16 +40,7 @@ class Intervals:
         return len(self.low)
 
     def cut(self, weight: Array, bias: Array) -> tuple[Self, Whole, NDArray[np.bool_]]:
-        """Cuts each cell where one of its M affine functions vanishes.
-
-        Args:
-            weight: ``(C, M, 1)``.
-            bias: ``(C, M)``.
-
-        Returns:
-            The new cells, the index of the old one that each lies in, and ``(C', M)`` whether
-            each function is positive there.
-        """
+        """Cuts each cell where one of its M affine functions vanishes."""
         slope = weight[..., 0]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             root = -bias / slope  # (C, M)
@@ -125,16 +102,7 @@ class Polygons:
         return len(self.count)
 
     def cut(self, weight: Array, bias: Array) -> tuple[Self, Whole, Bool]:
-        """Cuts each cell along the lines where its M affine functions vanish.
-
-        Args:
-            weight: ``(C, M, 2)``.
-            bias: ``(C, M)``.
-
-        Returns:
-            The new cells, the index of the old one that each lies in, and ``(C', M)`` whether
-            each function is positive there.
-        """
+        """Cuts each cell along the lines where its M affine functions vanish."""
         cells, parent = self, np.arange(len(self))
         active = np.zeros((len(self), bias.shape[1]), dtype=bool)
         for unit in range(bias.shape[1]):
@@ -250,12 +218,7 @@ def cube(dimension: int) -> Polytope:
 
 
 def split(body: Polytope, away: Array) -> tuple[Polytope, Polytope]:
-    """Both parts of a body that a plane crosses: where ``away`` is positive, and negative.
-
-    Args:
-        body: what is cut.
-        away: ``(V,)`` signed distance of each corner from the plane; 0 on it.
-    """
+    """Both parts of a body that a plane crosses: where ``away`` is positive, and negative."""
     above, below = np.flatnonzero(away > 0), np.flatnonzero(away < 0)
     common = (body.tight[above][:, None] & body.tight[below]).reshape(-1, body.tight.shape[1])
     size = common.sum(1)
@@ -281,12 +244,7 @@ def _part(corners: Array, tight: Bool, inner: Bool, keep: Bool) -> Polytope:
 
 
 class Polytopes:
-    """The cells of the cube [-1, 1]^D.
-
-    Args:
-        bodies: one polytope per cell.
-        tolerance: corners that are no further from a plane lie on it.
-    """
+    """The cells of the cube [-1, 1]^D."""
 
     def __init__(self, bodies: list[Polytope], tolerance: float) -> None:
         self.bodies, self.tolerance = bodies, tolerance
@@ -300,16 +258,7 @@ class Polytopes:
         return len(self.bodies)
 
     def cut(self, weight: Array, bias: Array) -> tuple[Self, Whole, Bool]:
-        """Cuts each cell along the planes where its M affine functions vanish.
-
-        Args:
-            weight: ``(C, M, D)``.
-            bias: ``(C, M)``.
-
-        Returns:
-            The new cells, the index of the old one that each lies in, and ``(C', M)`` whether
-            each function is positive there.
-        """
+        """Cuts each cell along the planes where its M affine functions vanish."""
         steep = np.linalg.norm(weight, axis=-1)  # (C, M)
         scale = np.where(steep > 0, steep, 1)
         weight, bias = weight / scale[..., None], bias / scale

@@ -36,7 +36,7 @@ from ansatz.structures.grid.report.pictures import IMAGE, SIGNAL, affordable, av
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Paper
 
 
 SHOWN = {1: 4, 2: 6, 3: 6}  # examples, by their axes
@@ -102,7 +102,7 @@ def draw_signals(
         return to_svg(paper)
 
 
-def _page(paper: "Figure", tall: float, cells: int) -> "Axes":
+def _page(paper: "Paper", tall: float, cells: int) -> "Axes":
     """Makes axes with samples to the right and inches downwards."""
     height = tall + FOOT
     wide = 1 - (MARGIN + EDGE) / WIDTH
