@@ -6,6 +6,7 @@ the source every string literal, docstrings included; names in code are not read
 """
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,7 @@ WORDS = {
     r"posing|(?:is|are) posed": "build the problem",
     r"uses (?:of columns|columns)|the uses": "column roles",
     r"means? nothing": "reject",
+    r"documents? [A-D]": "the paper or textbook",
 }
 
 
@@ -71,6 +73,15 @@ def pages() -> Iterator[Text]:
         text = re.sub(r"(?ms)^ *```.*?^ *```", blank, text)
         text = re.sub(r"`[^`]*`|\]\([^)]*\)|https?://\S+", blank, text)
         yield from paragraphs(str(path.relative_to(ROOT)), 1, text)
+
+
+def examples() -> Iterator[Text]:
+    for path in sorted((ROOT / "examples").glob("*.py")):
+        name = str(path.relative_to(ROOT))
+        yield from paragraphs(name, 1, path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            yield from paragraphs(str(path.relative_to(ROOT)), 1, "".join(cell["source"]))
 
 
 def paragraphs(path: str, first: int, text: str) -> Iterator[Text]:
@@ -120,7 +131,7 @@ def is_allowed(path: str, words: str, found: re.Match[str]) -> bool:
     )
 
 
-@pytest.mark.parametrize("texts", [pages, source], ids=["pages", "source"])
+@pytest.mark.parametrize("texts", [pages, examples, source])
 def test_texts_use_the_words_of_the_field(texts):
     found = list(findings(texts()))
     assert not found, f"{len(found)} uses:\n" + "\n".join(found[:200])

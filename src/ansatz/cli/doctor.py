@@ -134,7 +134,7 @@ def _data_folder() -> str:
     if not folder:
         return "ANSATZ_DATA is not set; data sets are downloaded to the user's cache"
     if not Path(folder).is_dir():
-        raise FileNotFoundError(f"ANSATZ_DATA={folder} is no folder; correct it or unset it")
+        raise FileNotFoundError(f"ANSATZ_DATA={folder} is not a folder; correct it or unset it")
     return f"ANSATZ_DATA={folder}"
 
 

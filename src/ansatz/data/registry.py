@@ -1,5 +1,6 @@
 """Data sets by name: a table, perhaps with images, and its target."""
 
+import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,14 +26,14 @@ class Dataset:
         name: as in ``ansatz data list``.
         frame: all rows, target included.
         target: the column to predict; several where the outcome has several parts; ``"mask"``
-            where it is a class per cell.
+            where it is a class per pixel.
         description: one sentence.
         license: what its publisher says.
         likelihood: a likelihood that suits the target; empty where none of the simple ones does.
         exclude: columns that give the target away.
         splits: the published splits, as (train, test) row numbers.
         grids: the images or volumes, one per row; None for tables.
-        masks: a class for each of their cells; None where there are none.
+        masks: a class for each of their pixels; None where there are none.
 
     Example:
         >>> from ansatz.data import load
@@ -61,6 +62,11 @@ class Dataset:
         return self.splits[k]
 
 
+def first_sentence(reader: Any) -> str:
+    """The first sentence of a reader's docstring."""
+    return (inspect.getdoc(reader) or "").split("\n\n")[0].replace("\n", " ")
+
+
 _BUNDLED = ["breast-cancer", "diabetes", "digits", "iris", "wine-recognition"]
 
 
@@ -73,7 +79,7 @@ registry = Registry(
     dict(
         [_row("published", name) for name in BUNDLES]
         + [_row("image_sets", name) for name in IMAGE_BUNDLES]
-        + [_row("bundled", name) for name in _BUNDLED]
+        + [_row("published", name) for name in _BUNDLED]
     ),
 )
 register = registry.register

@@ -124,14 +124,14 @@ def _show_arguments(kind: type, without: Collection[str]) -> None:
         kind.__init__.__signature__ = own.replace(parameters=[*first, *more])  # type: ignore[misc]
     if kind.__doc__ and Estimator.__doc__ and kind is not Estimator:
         shared = Estimator.__doc__.split("    Args:\n")[1].split("\n\n")[0]
-        lines = re.findall(r"        (\w+): ((?:.|\n {12})*)", shared)
-        told = "".join(
+        entries = re.findall(r"        (\w+): ((?:.|\n {12})*)", shared)
+        lines = "".join(
             f"        {name}: {text}\n"
-            for name, text in lines
+            for name, text in entries
             if name not in without and f"        {name}: " not in kind.__doc__
         )
         end = re.search(r"    Args:\n(?: {8}.*\n)+", kind.__doc__).end()  # type: ignore[union-attr]
-        kind.__doc__ = kind.__doc__[:end] + told + kind.__doc__[end:]
+        kind.__doc__ = kind.__doc__[:end] + lines + kind.__doc__[end:]
 
 
 class Estimator(BaseEstimator):
@@ -144,8 +144,8 @@ class Estimator(BaseEstimator):
         likelihood: by name (``ansatz list likelihoods``), or an instance.
         likelihood_options: options of a likelihood given by name, like
             ``{"components": 2}`` of ``"normal_mixture"``.
-        x: what X looks like: ``"auto"`` tells tables from signals, images and volumes by the axes
-            of arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
+        x: what X looks like: ``"auto"`` recognizes signals, images and volumes by the axes of arrays
+            and the names of files; ``"grid"`` takes the rows of a table as signals.
         network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
             the default of what X looks like.
         inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
@@ -167,7 +167,7 @@ class Estimator(BaseEstimator):
             are many), 0 for none.
         augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
             allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
-            of :mod:`ansatz.data.augmentation`; None does what the recipe says.
+            of :mod:`ansatz.data.augmentation`; None follows the recipe.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes that many groups
             of layers from the input on; a list of epochs wakes one group at each, the last first.
@@ -498,7 +498,7 @@ class Estimator(BaseEstimator):
         return torch.from_numpy(np.array(codes))  # a copy: the given one may be read-only
 
     def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
-        """One answer for each row: what the outcome's likelihood says of it in one number or word.
+        """Predicts one number or label for each row: the point prediction of the likelihood.
 
         Args:
             X: rows as in ``fit``.

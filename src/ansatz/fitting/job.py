@@ -28,7 +28,7 @@ class Job(NamedTuple):
     precision: Tensor | None = None  # R's prior weights, for linear models
     group: NDArray[Any] | None = None  # rows alike in it stay on one side of every inner split
     time: NDArray[Any] | None = None  # every inner split is forward in it
-    part: NDArray[Any] | None = None  # "train", "validation" or "test", where the data say so
+    part: NDArray[Any] | None = None  # "train", "validation" or "test", where the data hold it
     valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
     held_out: "Job | None" = None  # other rows that stop the training, in place of ``valid``
     total: float | None = None  # the sum of all weights, where the rows are a sample
@@ -107,5 +107,5 @@ def read_weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float
     except ValueError as error:
         raise DataError(str(error)) from None
     if weight.sum() == 0:  # scikit-learn < 1.8 lets them pass
-        raise DataError("Sample weights are all zero: there is no row to learn from.")
+        raise DataError("Sample weights are all zero: there is no row to train on.")
     return weight

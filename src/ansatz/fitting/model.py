@@ -147,7 +147,7 @@ class Model:
         has_offset: whether it was fitted with an offset, and needs one to predict.
         linear: the exact linear fits, with standard errors, one for each target.
         iterations: steps of the training, or of the solver.
-        out_of_fold: what was said of training rows by networks that left them out.
+        out_of_fold: predictions of training rows by networks that left them out.
         recalibration: of the predictive.
         conformal_scores: of rows that nothing else has seen.
         uses: the column roles of a model of ``ansatz.fit``.
@@ -214,7 +214,7 @@ class Model:
 
     @property
     def likelihood_name(self) -> str:
-        """The likelihood as the user would say it: a censored Weibull distribution is weibull."""
+        """The likelihood by the name that the user gives: a censored Weibull is weibull."""
         likelihood = self.likelihood
         return str(getattr(likelihood, "likelihood", likelihood).name)
 
@@ -285,8 +285,7 @@ class Model:
 
     def evaluate(self, job: Job, notes: list[str] | None = None) -> Metrics:
         """Every metric that applies, on the rows of a job."""
-        said = [] if notes is None else notes
-        served = self.predictive(job.rows, job.offset, notes=said)
+        served = self.predictive(job.rows, job.offset, notes=[] if notes is None else notes)
         found: Metrics = self.outcome.evaluate(served, job.y, job.weight)
         return found
 

@@ -15,7 +15,7 @@ from ansatz.fitting.job import Job, take
 from ansatz.fitting.task import Task
 from ansatz.likelihoods import Likelihood
 
-Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # rows to learn from, rows to evaluate
+Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # training rows, rows to evaluate
 
 
 def choose_folds(job: Job, count: int, seed: int) -> Folds:
@@ -23,7 +23,7 @@ def choose_folds(job: Job, count: int, seed: int) -> Folds:
 
     Args:
         job: the rows.
-        count: how many; less if there are fewer groups, none if rows cannot be parted.
+        count: how many; less if there are fewer groups, none if rows cannot be split.
         seed: another seed, other folds.
     """
     keys = job.keys(seed)
@@ -100,7 +100,7 @@ FOLDS = 5
 
 
 class Refit(NamedTuple):
-    """What a model says that learned from the rows ``inside`` and not from those ``outside``."""
+    """Predictions of a model trained on the rows ``inside`` and not on those ``outside``."""
 
     inside: Tensor
     outside: Tensor

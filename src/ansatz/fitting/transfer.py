@@ -44,7 +44,7 @@ def begin_transfer(network: nn.Module, plan: Plan, file: Any, frozen_part: Any) 
             f"layers wake group by group at the epochs {', '.join(map(str, frozen_part))}."
         )
     elif frozen_part is not None:
-        frozen = freeze(network, frozen_part)  # type: ignore[arg-type]  # it says what it takes
+        frozen = freeze(network, frozen_part)
         if frozen and file is None and isinstance(plan.network, str):
             warnings.warn(
                 f"{frozen} groups of layers stay at random weights: freeze= without pretrained= "

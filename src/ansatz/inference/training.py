@@ -19,7 +19,7 @@ from ansatz.training import History, Supervised, Trainer
 
 
 class Rows(NamedTuple):
-    """What a member learns from and what stops it."""
+    """The rows that a member trains on and stops by."""
 
     train: Tensor
     valid: Tensor

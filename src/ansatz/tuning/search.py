@@ -60,7 +60,7 @@ def next_point(space: Space, trials: Sequence[Trial], number: int, seed: int) ->
 def _distribution(dimension: Range | Choice) -> "BaseDistribution":
     from optuna import distributions
 
-    if isinstance(dimension, Choice):  # by place: a list is no value that optuna knows
+    if isinstance(dimension, Choice):  # by place: optuna does not take a list as a value
         return distributions.CategoricalDistribution(list(range(len(dimension.values))))
     if dimension.whole:
         return distributions.IntDistribution(
@@ -80,7 +80,7 @@ def _decode(dimension: Range | Choice, value: Any) -> Any:
         return dimension.values[value]
     if dimension.whole:
         return value
-    # Three digits are enough to tell trials apart, and make a recipe that can be read.
+    # Three digits are enough to distinguish trials, and make a recipe that can be read.
     return min(max(float(f"{value:.3g}"), dimension.low), dimension.high)
 
 
