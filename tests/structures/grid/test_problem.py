@@ -24,7 +24,7 @@ def build_problem(y, target="y", **options):
 
 def test_labels_from_zero_on_beside_images_are_classes():
     problem = build_problem(np.arange(12) % 3)
-    assert problem.likelihoods == ["categorical"] and problem.kind == "class"
+    assert problem.candidates == ["categorical"] and problem.kind == "class"
     assert "if it counts something: --likelihood poisson" in problem.notes[-1]
 
 
@@ -42,11 +42,11 @@ def test_other_whole_numbers_are_counts(values, target):
 
 
 def test_zero_and_one_are_two_classes():
-    assert build_problem(np.arange(12) % 2).likelihoods == ["bernoulli"]
+    assert build_problem(np.arange(12) % 2).candidates == ["bernoulli"]
 
 
 def test_a_likelihood_that_is_named_is_taken():
-    assert build_problem(np.arange(12) % 3, likelihood="poisson").likelihoods == ["poisson"]
+    assert build_problem(np.arange(12) % 3, likelihood="poisson").candidates == ["poisson"]
 
 
 def test_examples_without_a_target_are_left_out_and_told():
@@ -72,7 +72,7 @@ def test_what_cannot_be_asked_is_said():
         build_problem(np.full(12, np.nan))
     with pytest.raises(DataError, match=r"'y' is 0 for every example: one class only"):
         build_problem(np.zeros(12, int))
-    assert build_problem(np.zeros(12, int), likelihood="poisson").likelihoods == ["poisson"]
+    assert build_problem(np.zeros(12, int), likelihood="poisson").candidates == ["poisson"]
     with pytest.raises(DataError, match=r"no column 'z' for target. Columns: y"):
         build_grid_problem({"x": IMAGES, "y": np.arange(12)}, ColumnRoles(target=["z"]))
     with pytest.raises(UsageError, match=r"no column 'z' to drop. Columns: y"):
