@@ -138,8 +138,8 @@ class Estimator(BaseEstimator):
         likelihood: by name (``ansatz list likelihoods``), or an instance.
         likelihood_options: options of a likelihood given by name, like
             ``{"components": 2}`` of ``"normal_mixture"``.
-        x: what X looks like: ``"auto"`` recognizes signals, images and volumes by axes of arrays and
-            names of files; ``"grid"`` takes the rows of a table as signals.
+        x: what X looks like: ``"auto"`` recognizes signals, images and volumes by the axes of
+            arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
         network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
             the default of what X looks like.
         inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
