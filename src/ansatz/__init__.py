@@ -38,10 +38,10 @@ _ELSEWHERE = {
 }
 _MODULES = (
     "attribution",
-    "bench",
     "claims",
     "connectionism",
     "data",
+    "diagnostics",
     "errors",
     "estimators",
     "figures",

@@ -1,4 +1,4 @@
-"""What x and y look like, said once and passed to whatever is built for them."""
+"""The shapes of inputs and outcomes, as networks and likelihoods are built for them."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class InputSpec:
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
-        """A signal, an image or a volume of so many channels and cells."""
+        """A signal, an image or a volume with a number of channels and a size."""
         return cls("grid", channels, size=size)
 
     @classmethod

@@ -9,6 +9,7 @@ from torch.testing import assert_close
 
 from ansatz.data import Batch, TensorSource
 from ansatz.data.batch import (
+    Ragged,
     all_tensors,
     count_rows,
     first_tensor,
@@ -16,8 +17,7 @@ from ansatz.data.batch import (
     take_rows,
     to_device,
 )
-from ansatz.data.member_source import MemberSource
-from ansatz.data.ragged import Ragged
+from ansatz.data.source import MemberSource
 from ansatz.training.gradient_step import micro_batches
 from ansatz.training.processes.group import Processes
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ansatz.data import Preprocessor
-from ansatz.data.bins import Bins
+from ansatz.data.numeric import Bins
 from ansatz.estimators import Regressor
 from ansatz.fitting.recipe import choose_recipe
 from ansatz.structures.vector.export import TableColumns

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from ansatz.data import describe, download, fetch, is_grids, load
-from ansatz.data.bundles import Bundle
-from ansatz.data.image_bundles import IMAGE_BUNDLES
+from ansatz.data.bundles import IMAGE_BUNDLES, Bundle
 from ansatz.errors import DataError
 
 LOCAL = Path(os.environ.get("ANSATZ_DATA", "/nowhere"))

@@ -19,7 +19,7 @@ from ansatz.errors import UsageError
 from ansatz.fitting.recalibration import for_mixture
 from ansatz.fitting.split import holdout_share
 from ansatz.inference.left_out import draw_pixels
-from ansatz.structures.grid import source
+from ansatz.structures.grid import encoder as source
 
 LINEAR = {"network": "linear_pixels", "epochs": 3, "batch_size": 4, "learning_rate": 0.05}
 SETTINGS = {**LINEAR, "inference": "ensemble", "members": 3}

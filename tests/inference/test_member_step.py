@@ -8,7 +8,7 @@ import torch
 from ansatz import likelihoods
 from ansatz.data import Batch
 from ansatz.data.batch import map_tensors
-from ansatz.data.member_source import MemberSource
+from ansatz.data.source import MemberSource
 from ansatz.errors import NumericalError
 from ansatz.inference.member_step import MemberStep
 from ansatz.inference.members import MemberObjective, Members

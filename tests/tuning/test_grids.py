@@ -14,8 +14,7 @@ from ansatz.fitting.contracts.structure import Facts
 from ansatz.fitting.problem import reading, with_structure
 from ansatz.fitting.replay import replay
 from ansatz.spec import InputSpec, TargetSpec
-from ansatz.structures.grid.recipe import choose_grid_recipe
-from ansatz.structures.grid.search_space import grid_space
+from ansatz.structures.grid.recipe import choose_grid_recipe, grid_space
 from ansatz.tuning import inner_folds, search_problem, tune
 from ansatz.tuning.inner_folds import InnerFolds, OutOfTime
 from ansatz.tuning.space import point_of
@@ -142,7 +141,7 @@ def test_signals_and_numbers_are_searched_too():
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"space": ["network=unet,linear"]}, "unet labels every cell"),
+        ({"space": ["network=unet,linear"]}, "unet labels every pixel"),
         ({"space": ["network=lenet,linear"]}, "Did you mean 'lenet5'"),
         ({"space": ["network=1..2"]}, "give names, network=A,B"),
         ({"space": ["network=linear,mlp", "width=4..8"]}, "unknown option 'width'"),

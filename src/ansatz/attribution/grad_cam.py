@@ -4,9 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ansatz.attribution.evaluation import check_examples
 from ansatz.attribution.layer import Call, captured, find_layer, last_maps
-from ansatz.attribution.target import Target, score
+from ansatz.attribution.target import Target, check_examples, score
 from ansatz.layers.mode import evaluation_mode
 
 _INTERPOLATION = {1: "linear", 2: "bilinear", 3: "trilinear"}

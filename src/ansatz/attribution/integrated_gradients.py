@@ -7,8 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import beside, check_examples, input_gradient
-from ansatz.attribution.target import Target, repeated, resolved
+from ansatz.attribution.target import (
+    Target,
+    beside,
+    check_examples,
+    input_gradient,
+    repeated,
+    resolved,
+)
 from ansatz.layers.mode import evaluation_mode
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import beside, check_examples
-from ansatz.attribution.target import Target, repeated, resolved, score
+from ansatz.attribution.target import Target, beside, check_examples, repeated, resolved, score
 from ansatz.layers.mode import evaluation_mode
 
 

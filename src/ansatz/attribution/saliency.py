@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import check_examples, input_gradient
-from ansatz.attribution.target import Target, resolved
+from ansatz.attribution.target import Target, check_examples, input_gradient, resolved
 from ansatz.layers.mode import evaluation_mode
 
 
@@ -91,7 +90,7 @@ def smooth_grad(
             f"smooth_grad needs samples >= 1 and noise >= 0, got {samples} and {noise}."
         )
     flat = x.flatten(1)
-    spread = noise * (flat.amax(1) - flat.amin(1)).reshape(-1, *(1,) * (x.ndim - 1))
+    scale = noise * (flat.amax(1) - flat.amin(1)).reshape(-1, *(1,) * (x.ndim - 1))
     device = generator.device if generator is not None else x.device
     total = torch.zeros_like(x)
     with evaluation_mode(network):
@@ -99,5 +98,5 @@ def smooth_grad(
             at = resolved(network(x), target)
         for _ in range(samples):
             epsilon = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=device)
-            total += input_gradient(network, x + spread * epsilon.to(x.device), at)
+            total += input_gradient(network, x + scale * epsilon.to(x.device), at)
     return total / samples

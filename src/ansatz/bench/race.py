@@ -115,7 +115,7 @@ def measured(run: Callable[[], Any]) -> Time:
 
 @contextmanager
 def limited_threads(count: int = 1) -> Iterator[None]:
-    """torch, and every library that threadpoolctl knows (NumPy's, scikit-learn's), on few threads."""
+    """Limits the threads of torch and of every library that threadpoolctl knows."""
     import torch
     from threadpoolctl import threadpool_limits
 

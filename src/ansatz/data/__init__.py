@@ -10,7 +10,7 @@ from ansatz.data.columns import infer_columns as infer_columns
 from ansatz.data.components import Cleaning as Cleaning
 from ansatz.data.components import clean as clean
 from ansatz.data.components import components as components
-from ansatz.data.datasets import Dataset as Dataset
+from ansatz.data.registry import Dataset as Dataset
 from ansatz.data.frames import as_frame as as_frame
 from ansatz.data.frames import is_frame as is_frame
 from ansatz.data.grids import Grids as Grids
@@ -41,7 +41,7 @@ from ansatz.data.split import fold_numbers as fold_numbers
 from ansatz.data.split import split_rows as split_rows
 from ansatz.data.table import Table as Table
 from ansatz.data.table import read_table as read_table
-from ansatz.data.weights import check_weight as check_weight
+from ansatz.data.batch import check_weight as check_weight
 
 if TYPE_CHECKING:
     from ansatz.data.grids import read_grids as read_grids

@@ -1,10 +1,13 @@
-"""What one training step sees."""
+"""Batches of rows: inputs, target, weight, offset, index."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol, Self, TypeVar, cast
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from ansatz.errors import DataError
 
 Tree = TypeVar("Tree")
 
@@ -74,10 +77,6 @@ def take_rows(batch: Tree, rows: slice | Tensor) -> Tree:
 
     An offset of one row, and a tensor without axes, hold for all rows and stay as they are. All
     rows in their order give ``batch`` itself.
-
-    Args:
-        batch: a :class:`Batch`, a tensor, a tuple of tensors, or a :class:`Cuttable`.
-        rows: a slice, or an index tensor.
 
     Raises:
         ValueError: a field has more or fewer rows than the batch.
@@ -162,3 +161,81 @@ def all_tensors(tree: object) -> list[Tensor]:
     found: list[Tensor] = []
     map_tensors(found.append, tree)
     return found
+
+
+class Ragged(NamedTuple):
+    """B rows of different lengths: the tokens of texts, the elements of sets.
+
+    Row b is ``values[offsets[b]:offsets[b + 1]]``; it may be empty. A batch may hold it in place
+    of any tensor.
+
+    Args:
+        values: ``(N, ...)``, all rows one behind the other.
+        offsets: ``(B + 1,)`` int64, from 0 to N, never falling.
+    """
+
+    values: Tensor
+    offsets: Tensor
+
+    def count_rows(self) -> int:
+        """The number of rows, B."""
+        return len(self.offsets) - 1
+
+    def take_rows(self, rows: slice | Tensor) -> "Ragged":
+        """The rows of a slice, or those of an index tensor in its order."""
+        if isinstance(rows, slice):
+            first, last, step = rows.indices(self.count_rows())
+            if step == 1:  # a run of rows is a run of values: nothing to copy
+                kept = self.offsets[first : max(first, last) + 1]
+                return Ragged(self.values[kept[0] : kept[-1]], kept - kept[0])
+        starts, lengths = self.offsets[:-1][rows], self.offsets.diff()[rows]
+        offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        shift = (starts - offsets[:-1]).repeat_interleave(lengths)
+        return Ragged(self.values[shift + torch.arange(len(shift), device=shift.device)], offsets)
+
+
+def check_weight(weight: Any, rows: int) -> np.ndarray:
+    """Frequency weights as ``(N,)`` float64, ones when None: finite, none negative, not all zero.
+
+    A row of weight 3 counts like three such rows, one of weight 0 like none.
+
+    Example:
+        >>> from ansatz.data import check_weight
+        >>> check_weight([1, 2], rows=2)
+        array([1., 2.])
+        >>> check_weight([1, -2], rows=2)
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.DataError: weights must be >= 0, got -2 at row 2.
+    """
+    if weight is None:
+        return np.ones(rows)
+    values = check_numbers(weight, rows, "weights")
+    negative = np.flatnonzero(values < 0)
+    if len(negative):
+        raise DataError(
+            f"weights must be >= 0, got {values[negative[0]]:g} at row {negative[0] + 1}."
+        )
+    if rows and not values.any():
+        raise DataError("weights are all zero: no row counts.")
+    return values
+
+
+def check_numbers(values: Any, rows: int, what: str) -> np.ndarray:
+    """One finite number per row as ``(N,)`` float64; ``what`` names them in errors."""
+    try:
+        numbers = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} must be numbers, got {type(values).__name__}.") from None
+    if numbers.shape != (rows,):
+        raise DataError(f"{what} must have shape ({rows},), one per row, got {numbers.shape}.")
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        raise DataError(
+            f"{what} must be finite, got {numbers[bad[0]]} at row {bad[0] + 1} "
+            f"({len(bad)} such rows)."
+        )
+    return numbers
+
+
+UNLABELLED = -1  # not annotated, or from outside the frame: such a pixel takes no part in a loss

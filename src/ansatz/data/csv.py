@@ -1,5 +1,6 @@
-"""Delimited text: every row has as many cells as the header has names, or it is an error."""
+"""Delimited text as a table, with errors that name the cell."""
 
+import csv
 import io
 import re
 import warnings
@@ -8,32 +9,95 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from ansatz.data.cells import BadCell, settle
-from ansatz.data.encoding import to_utf8
-from ansatz.data.header import Header, read_header, sniff_delimiter
-from ansatz.data.row_lengths import first_uneven
+from ansatz.data.header import Header, read_header, sniff_delimiter, to_utf8
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_NEWLINE, _QUOTE, _BLANK, _TAB = 10, 34, 32, 9
+
+
+class UnevenRow(NamedTuple):
+    """A row whose number of cells is not the header's."""
+
+    line: int
+    cells: int
+
+
+def first_uneven(
+    text: bytes, start: int, first_line: int, width: int, delimiter: str
+) -> UnevenRow | None:
+    r"""The first row with more or fewer than ``width`` cells, or None."""
+    codes = np.frombuffer(text, np.uint8)[start:]
+    quoted = text.find(b'"', start) >= 0
+    outside = _outside_quotes(codes, delimiter) if quoted else None
+    if outside is None and quoted and delimiter != "whitespace":
+        return _first_uneven_slowly(text[start:], first_line, width, delimiter)
+    ends = codes == _NEWLINE
+    if outside is not None:
+        ends &= outside
+    lines = np.append(np.flatnonzero(ends), len(codes))  # where each record ends
+    begins = np.append(0, lines[:-1] + 1)
+    if delimiter == "whitespace":
+        cells = np.diff(np.searchsorted(_word_starts(codes, outside), lines), prepend=0)
+        full = cells > 0
+    else:
+        marks = codes == ord(delimiter)
+        if outside is not None:
+            marks &= outside
+        cells = np.diff(np.searchsorted(np.flatnonzero(marks), lines), prepend=0) + 1
+        full = lines > begins
+    for k in np.flatnonzero(full & (cells != width)):
+        begin, end = start + int(begins[k]), start + int(lines[k])
+        if text[begin:end].strip():  # a line of blanks is a blank line
+            return UnevenRow(first_line + text.count(b"\n", start, begin), int(cells[k]))
+    return None
+
+
+def _word_starts(codes: np.ndarray, outside: np.ndarray | None) -> np.ndarray:
+    gap = (codes == _BLANK) | (codes == _TAB) | (codes == _NEWLINE)
+    if outside is not None:
+        gap &= outside
+    return np.flatnonzero(~gap & np.append(True, gap[:-1]))
+
+
+def _outside_quotes(codes: np.ndarray, delimiter: str) -> np.ndarray | None:
+    """True where a character is not inside quotes; None where a quote stands within a cell."""
+    quotes = codes == _QUOTE
+    inside = np.bitwise_xor.accumulate(quotes)  # a doubled quote closes and opens again
+    blanks = [_BLANK, _TAB] if delimiter == "whitespace" else [ord(delimiter)]
+    edges = np.array([_NEWLINE, _QUOTE, *blanks], np.uint8)
+    opening = np.flatnonzero(quotes & inside)
+    closing = np.flatnonzero(quotes & ~inside)
+    before = codes[opening[opening > 0] - 1]
+    after = codes[closing[closing < len(codes) - 1] + 1]
+    if not (np.isin(before, edges).all() and np.isin(after, edges).all()):
+        return None
+    return ~inside
+
+
+def _first_uneven_slowly(
+    body: bytes, first_line: int, width: int, delimiter: str
+) -> UnevenRow | None:
+    """The same by Python's own reader, for files with quotes in odd places."""
+    reader = csv.reader(
+        io.StringIO(body.decode(), newline=""), delimiter=delimiter, skipinitialspace=True
+    )
+    line = 0
+    for row in reader:
+        if len(row) != width and any(cell.strip() for cell in row):
+            return UnevenRow(first_line + line, len(row))
+        line = reader.line_num
+    return None
+
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a delimited file is written.
-
-    Args:
-        delimiter: one character, ``"whitespace"`` for runs of blanks, None to look at the file.
-        header: whether the first row names the columns; if not they are called x1, x2, ...
-        names: names of the columns; they replace those of the header.
-        comment: lines that begin with it are skipped.
-        missing: cells that mean "missing" in every column, beside the empty one.
-        text: columns whose cells stay text even if they look like numbers.
-        strict: columns in which a word among numbers is an error; None for all. Others stay text.
-        encoding: of the file; None looks at its bytes.
-        decimal: the decimal mark.
-        allow_empty: whether a header without rows is a table of no rows or an error.
-    """
+    """The dialect of a delimited file: options of :func:`ansatz.data.read_table`."""
 
     delimiter: str | None = None
     header: bool = True
@@ -76,14 +140,6 @@ def parse_csv(
     r"""The rows of a delimited text.
 
     Blanks after a delimiter are dropped. Cells in double quotes may hold delimiters and line ends.
-
-    Args:
-        raw: the file's bytes, unpacked.
-        origin: the file's name, for errors.
-        dialect: how it is written.
-        path: where the same bytes lie on disk, if they do; reading from there is faster.
-        lines_before: of a file of which ``raw`` is a later chunk; errors count on from there.
-        rows_before: likewise.
     """
     text, notes = to_utf8(raw, origin, dialect.encoding)
     if dialect.comment:
@@ -107,7 +163,7 @@ def parse_csv(
 
 @dataclass(frozen=True)
 class _Reader:
-    """pandas' own parser, with what it lets pass in silence turned into errors."""
+    """Reads by pandas' parser, and raises errors where pandas would repair silently."""
 
     text: bytes
     origin: str
@@ -274,5 +330,5 @@ def _spell(delimiter: str) -> str:
 
 
 def _exact(version: str) -> dict[str, str]:
-    """What makes pandas read numbers to the last bit; from 3.0 on it does so by itself."""
+    """Options for pandas below 3.0 to read numbers to the last bit."""
     return {"float_precision": "round_trip"} if int(version.split(".")[0]) < 3 else {}

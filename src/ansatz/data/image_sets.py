@@ -1,23 +1,21 @@
 """The readers of published images; each docstring is what ``ansatz show`` prints."""
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from ansatz.data.datasets import Dataset
+from ansatz.data.bundles import IMAGE_BUNDLES
 from ansatz.data.download import find_bundle
-from ansatz.data.files import LIMIT_BYTES
+from ansatz.data.files import LIMIT_BYTES, load_npz
+from ansatz.data.grids.arrays import read_idx
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.grids import Grids
-from ansatz.data.grids.idx import read_idx
 from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.masks import Masks
 from ansatz.data.grids.options import Options
-from ansatz.data.image_bundles import IMAGE_BUNDLES
-from ansatz.data.npz import load_npz
+from ansatz.data.registry import Dataset, first_sentence
 
 _UNSTATED = "not stated"
 _DIGITS = tuple(str(k) for k in range(10))
@@ -77,7 +75,7 @@ def _cifar10() -> Dataset:
         "cifar10",
         frame,
         "class",
-        _sentence(_cifar10),
+        first_sentence(_cifar10),
         _UNSTATED,
         "categorical",
         splits=splits,
@@ -105,7 +103,7 @@ def _isbi2012() -> Dataset:
         "isbi2012",
         table.frame,
         "mask",
-        _sentence(_isbi2012),
+        first_sentence(_isbi2012),
         "MIT; the challenge's own terms are not stated",
         "bernoulli",
         grids=table.grids,
@@ -114,7 +112,7 @@ def _isbi2012() -> Dataset:
 
 
 def _mni152() -> Dataset:
-    """MNI152: one volume of an average head at 1 mm, 197 x 233 x 189, each voxel's tissue told.
+    """MNI152: one volume of an average head at 1 mm, 197 x 233 x 189, with each voxel's tissue.
 
     Classes: other, grey matter, white matter. One volume: enough to try segmentation of crops of
     it, not to compare methods.
@@ -132,7 +130,7 @@ def _mni152() -> Dataset:
         "mni152",
         pd.DataFrame({"image": ["t1"]}),
         "mask",
-        _sentence(_mni152),
+        first_sentence(_mni152),
         "stated as unknown by nilearn (BSD-3-Clause), which distributes it",
         "categorical",
         grids=Grids.of(arrays["t1"][None], None),
@@ -152,7 +150,7 @@ def _idx(
         name,
         frame,
         "class",
-        _sentence(reader),
+        first_sentence(reader),
         license,
         "categorical",
         splits=_split(len(images), len(both)),
@@ -166,7 +164,3 @@ def _files(name: str) -> list[Path]:
 
 def _split(cut: int, count: int) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
     return ((np.arange(cut), np.arange(cut, count)),)
-
-
-def _sentence(reader: Callable[[], Dataset]) -> str:
-    return (inspect.getdoc(reader) or "").split("\n\n")[0].replace("\n", " ")

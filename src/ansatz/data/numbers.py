@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ansatz.data.categorical import spelled
 from ansatz.data.columns import Column
 from ansatz.data.dates import PARTS, date_parts
-from ansatz.data.levels import spelled
 from ansatz.data.numeric import as_numbers
 
 if TYPE_CHECKING:

@@ -1,23 +1,85 @@
 """The readers of published tables; each docstring is what ``ansatz show`` prints."""
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ansatz.data.bundles import BUNDLES
-from ansatz.data.datasets import Dataset
+from ansatz.data.bundles import BUNDLES, ROWS
 from ansatz.data.download import find_bundle
+from ansatz.data.registry import Dataset, first_sentence
 from ansatz.data.table import read_table
 from ansatz.errors import DataError
 
+_SKLEARN = "distributed with scikit-learn (BSD-3-Clause)"
+
+
+def _iris() -> Dataset:
+    """Iris: the species of 150 flowers from the length and width of petals and sepals.
+
+    References:
+        Fisher (1936), The use of multiple measurements in taxonomic problems.
+    """
+    return _classes(_iris, "iris", "load_iris", "species")
+
+
+def _wine_recognition() -> Dataset:
+    """Wine recognition: which of three cultivars 178 wines are made of, from 13 measurements.
+
+    References:
+        Aeberhard and Forina (1991), UCI. https://archive.ics.uci.edu/dataset/109/wine
+    """
+    return _classes(_wine_recognition, "wine-recognition", "load_wine", "cultivar")
+
+
+def _breast_cancer() -> Dataset:
+    """Breast cancer: is a tumour malignant or benign, from 30 features of 569 cell images.
+
+    References:
+        Street, Wolberg and Mangasarian (1993), Nuclear feature extraction for breast tumor
+        diagnosis.
+    """
+    made = _classes(_breast_cancer, "breast-cancer", "load_breast_cancer", "diagnosis")
+    return Dataset(**{**vars(made), "likelihood": "bernoulli"})
+
+
+def _digits() -> Dataset:
+    """Digits: 1,797 handwritten digits as 64 grey values of an 8 x 8 image.
+
+    References:
+        Alpaydin and Kaynak (1998), UCI. https://doi.org/10.24432/C50P49
+    """
+    return _classes(_digits, "digits", "load_digits", "digit")
+
+
+def _diabetes() -> Dataset:
+    """Diabetes: progression of the disease in 442 patients after a year, from ten measurements.
+
+    References:
+        Efron et al. (2004), Least angle regression. https://doi.org/10.1214/009053604000000067
+    """
+    frame = _load_sklearn("load_diabetes", scaled=False).frame.rename(
+        columns={"target": "progression"}
+    )
+    return Dataset("diabetes", frame, "progression", first_sentence(_diabetes), _SKLEARN, "gamma")
+
+
+def _classes(reader: Any, name: str, loader: str, target: str) -> Dataset:
+    found = _load_sklearn(loader)
+    frame = found.frame.rename(columns={"target": target})
+    frame[target] = [str(found.target_names[code]) for code in found.target]
+    return Dataset(name, frame, target, first_sentence(reader), _SKLEARN, "categorical")
+
+
+def _load_sklearn(loader: str, **options: Any) -> Any:
+    import sklearn.datasets
+
+    return getattr(sklearn.datasets, loader)(as_frame=True, **options)
+
+
 _UNSTATED = "not stated"
 _UCI_SPLITS = "data: UCI; split files: CC BY-NC 4.0 (Yarin Gal), non-commercial"
-_GPL = "not stated for the data; distributed in an R package under the GPL"
-_LIFELINES = "not stated for the data; distributed with lifelines (MIT)"
-_DEEPSURV = "not stated for the data; distributed with DeepSurv (MIT)"
 
 
 def _abalone() -> Dataset:
@@ -142,7 +204,7 @@ def _kin8nm() -> Dataset:
 def _wine() -> Dataset:
     """Red wine: a taste score from 3 to 8 of 1,599 wines from eleven measurements; 20 splits.
 
-    27 % of the test rows have a copy in the training rows of their split.
+    27 % of the test rows duplicate a training row of their split.
 
     References:
         Cortez et al. (2009), Modeling wine preferences by data mining from physicochemical
@@ -153,159 +215,6 @@ def _wine() -> Dataset:
         "total_sulfur density ph sulphates alcohol quality"
     ).split()
     return _uci(_wine, "wine", names)
-
-
-def _arctic_lake() -> Dataset:
-    """Arctic lake: shares of sand, silt and clay in 39 sediments by depth of water.
-
-    The three shares sum to 0.997 .. 1.005: renormalise.
-
-    References:
-        Aitchison (1986), The statistical analysis of compositional data.
-    """
-    return _csv(_arctic_lake, "arctic-lake", ("sand", "silt", "clay"), _GPL)
-
-
-def _food_expenditure() -> Dataset:
-    """Food expenditure: the share of income that 38 households spend on food.
-
-    The outcome of interest is the proportion food / income.
-
-    References:
-        Griffiths et al. (1993); betareg. https://doi.org/10.18637/jss.v034.i02
-    """
-    return _csv(_food_expenditure, "food-expenditure", "food", _GPL)
-
-
-def _gasoline_yield() -> Dataset:
-    """Gasoline yield: the share of crude oil that became gasoline in 32 distillations.
-
-    Beta regression of yield on batch and temp has log-likelihood 84.798.
-
-    References:
-        Cribari-Neto and Zeileis (2010), Beta regression in R. https://doi.org/10.18637/jss.v034.i02
-    """
-    return _csv(_gasoline_yield, "gasoline-yield", "yield", _GPL)
-
-
-def _reading_skills() -> Dataset:
-    """Reading skills: the reading accuracy of 44 children by dyslexia and intelligence.
-
-    References:
-        Smithson and Verkuilen (2006), A better lemon squeezer?
-    """
-    return _csv(_reading_skills, "reading-skills", "accuracy", _GPL)
-
-
-def _wind_direction() -> Dataset:
-    """Wind direction: 310 directions in radians at Col de la Roa, Italian Alps, early 2001.
-
-    References:
-        Agostinelli (2007), Robust estimation for circular data.
-    """
-    return _csv(_wind_direction, "wind-direction", "direction_radians", "GPL-2")
-
-
-def _apa_election() -> Dataset:
-    """APA election: 5,738 complete rankings of five candidates, 1980; placeK is who came K-th.
-
-    References:
-        Diaconis (1989), A generalization of spectral analysis with application to ranked data.
-    """
-    target = tuple(f"place{k}" for k in range(1, 6))
-    return _csv(_apa_election, "apa-election", target, "GPL >= 2")
-
-
-def _nascar2002() -> Dataset:
-    """NASCAR 2002: the order in which 43 of 87 drivers finished each of 36 races.
-
-    References:
-        Hunter (2004), MM algorithms for generalized Bradley-Terry models.
-    """
-    return _csv(_nascar2002, "nascar2002", tuple(f"rank{k}" for k in range(1, 44)), "GPL-3")
-
-
-def _gbsg2() -> Dataset:
-    """GBSG-2: 686 breast-cancer patients; ``time`` to recurrence, ``cens`` 1 where observed.
-
-    References:
-        Schumacher et al. (1994), Randomized 2 x 2 trial in node-positive breast cancer.
-    """
-    return _csv(_gbsg2, "gbsg2", ("time", "cens"), _LIFELINES)
-
-
-def _interval_diabetes() -> Dataset:
-    """Interval diabetes: 731 patients whose nephropathy began between ``left`` and ``right``.
-
-    References:
-        Borch-Johnsen et al. (1985), via lifelines. https://lifelines.readthedocs.io
-    """
-    return _csv(_interval_diabetes, "interval-diabetes", ("left", "right"), _LIFELINES)
-
-
-def _lung() -> Dataset:
-    """Lung: survival of 228 patients with advanced lung cancer; ``status`` 1 = dead; has gaps.
-
-    References:
-        Loprinzi et al. (1994), Prospective evaluation of prognostic variables.
-    """
-    return _csv(_lung, "lung", ("time", "status"), _LIFELINES)
-
-
-def _lymphoma() -> Dataset:
-    """Lymphoma: survival of 80 patients in two stage groups; ``Censor`` 1 = event.
-
-    References:
-        Matthews and Farewell (1985), Using and understanding medical statistics.
-    """
-    return _csv(_lymphoma, "lymphoma", ("Time", "Censor"), _LIFELINES)
-
-
-def _rossi() -> Dataset:
-    """Rossi: weeks until arrest of 432 released prisoners; ``arrest`` 1 where it happened.
-
-    References:
-        Rossi, Berk and Lenihan (1980), Money, work and crime.
-    """
-    return _csv(_rossi, "rossi", ("week", "arrest"), _LIFELINES)
-
-
-def _stanford_heart() -> Dataset:
-    """Stanford heart: 172 intervals (start, stop] of patients waiting for a heart transplant.
-
-    References:
-        Crowley and Hu (1977), Covariance analysis of heart transplant survival data.
-    """
-    return _csv(_stanford_heart, "stanford-heart", ("start", "stop", "event"), _LIFELINES)
-
-
-def _metabric() -> Dataset:
-    """METABRIC: survival of 1,904 breast-cancer patients by nine features; one split.
-
-    References:
-        Katzman et al. (2018), DeepSurv. https://arxiv.org/abs/1606.00931
-    """
-    return _survival_npz(_metabric, "metabric")
-
-
-def _gbsg() -> Dataset:
-    """Rotterdam and GBSG: survival, 1,546 patients to train and 686 of another study to test.
-
-    References:
-        Katzman et al. (2018), DeepSurv. https://arxiv.org/abs/1606.00931
-    """
-    return _survival_npz(_gbsg, "gbsg")
-
-
-def _whas() -> Dataset:
-    """WHAS: survival of 1,638 patients after a heart attack by six features; one split.
-
-    70 % of the test rows have a copy in the training rows.
-
-    References:
-        Katzman et al. (2018), DeepSurv. https://arxiv.org/abs/1606.00931
-    """
-    return _survival_npz(_whas, "whas")
 
 
 def _files(name: str) -> list[Path]:
@@ -322,15 +231,9 @@ def _dataset(
     exclude: tuple[str, ...] = (),
     splits: tuple[tuple[np.ndarray, np.ndarray], ...] = (),
 ) -> Dataset:
-    sentence = (inspect.getdoc(reader) or "").split("\n\n")[0].replace("\n", " ")
-    return Dataset(name, frame, target, sentence, license, likelihood, exclude, splits)
-
-
-def _csv(
-    reader: Callable[[], Dataset], name: str, target: str | tuple[str, ...], license: str
-) -> Dataset:
-    (path,) = _files(name)
-    return _dataset(reader, name, read_table(path).frame, target, license)
+    return Dataset(
+        name, frame, target, first_sentence(reader), license, likelihood, exclude, splits
+    )
 
 
 def _uci(reader: Callable[[], Dataset], name: str, names: list[str]) -> Dataset:
@@ -349,10 +252,35 @@ def _numbers(path: Path) -> np.ndarray:
     return np.loadtxt(path, ndmin=1).astype(np.int64)
 
 
-def _survival_npz(reader: Callable[[], Dataset], name: str) -> Dataset:
+def __getattr__(name: str) -> Callable[[], Dataset]:
+    """The reader of a set that ``datasets.csv`` describes in full."""
+    row = ROWS.get(name.removeprefix("_").replace("_", "-"))
+    if row is None or not row["summary"]:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def read() -> Dataset:
+        return _described(row)
+
+    parts = [row["summary"], row["note"], f"References:\n    {row['reference']}"]
+    read.__doc__ = "\n\n".join(part for part in parts if part)
+    return read
+
+
+def _described(row: dict[str, str]) -> Dataset:
+    (path,), splits = _files(row["name"]), []
+    if path.suffix == ".npz":
+        frame, *splits = _survival(path)
+    else:
+        frame = read_table(path).frame
+    stem, _, last = row["target"].partition("1-")
+    numbered = [f"{stem}{k}" for k in range(1, int(last) + 1)] if last else stem.split()
+    target = numbered[0] if len(numbered) == 1 else tuple(numbered)
+    return Dataset(row["name"], frame, target, row["summary"], row["license"], splits=tuple(splits))
+
+
+def _survival(path: Path) -> tuple[Any, tuple[np.ndarray, np.ndarray]]:
     import pandas as pd
 
-    (path,) = _files(name)
     with np.load(path, allow_pickle=False) as arrays:
         x, time, event = (
             np.concatenate([arrays[f"train_{k}"], arrays[f"test_{k}"]]) for k in ("x", "t", "e")
@@ -360,5 +288,4 @@ def _survival_npz(reader: Callable[[], Dataset], name: str) -> Dataset:
         cut = len(arrays["train_t"])
     frame = pd.DataFrame(x, columns=[f"x{k}" for k in range(1, x.shape[1] + 1)])
     frame["time"], frame["event"] = time, event
-    split = (np.arange(cut), np.arange(cut, len(frame)))
-    return _dataset(reader, name, frame, ("time", "event"), _DEEPSURV, splits=(split,))
+    return frame, (np.arange(cut), np.arange(cut, len(frame)))

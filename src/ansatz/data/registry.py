@@ -1,13 +1,71 @@
-"""Data sets by name."""
+"""Data sets by name: a table, perhaps with images, and its target."""
 
+import inspect
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ansatz.data.bundles import BUNDLES
-from ansatz.data.datasets import Dataset
+import numpy as np
+
+from ansatz.data.bundles import BUNDLES, IMAGE_BUNDLES
 from ansatz.data.download import find_bundle
-from ansatz.data.image_bundles import IMAGE_BUNDLES
+from ansatz.errors import UsageError
 from ansatz.registry import Entry, Registry
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ansatz.data.grids import Grids, Masks
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table with a question.
+
+    Args:
+        name: as in ``ansatz data list``.
+        frame: all rows, target included.
+        target: the column to predict; several where the outcome has several parts; ``"mask"``
+            where it is a class per pixel.
+        description: one sentence.
+        license: what its publisher says.
+        likelihood: a likelihood that suits the target; empty where none of the simple ones does.
+        exclude: columns that give the target away.
+        splits: the published splits, as (train, test) row numbers.
+        grids: the images or volumes, one per row; None for tables.
+        masks: a class for each of their pixels; None where there are none.
+
+    Example:
+        >>> from ansatz.data import load
+        >>> iris = load("iris")
+        >>> iris.frame.shape, iris.target, iris.likelihood
+        ((150, 5), 'species', 'categorical')
+    """
+
+    name: str
+    frame: "pd.DataFrame"
+    target: str | tuple[str, ...]
+    description: str
+    license: str
+    likelihood: str = ""
+    exclude: tuple[str, ...] = ()
+    splits: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
+    grids: "Grids | None" = None
+    masks: "Masks | None" = None
+
+    def split(self, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Row numbers (train, test) of the k-th published split."""
+        if not 0 <= k < len(self.splits):
+            raise UsageError(
+                f"data set '{self.name}' has {len(self.splits)} published splits, asked for {k}."
+            )
+        return self.splits[k]
+
+
+def first_sentence(reader: Any) -> str:
+    """The first sentence of a reader's docstring."""
+    return (inspect.getdoc(reader) or "").split("\n\n")[0].replace("\n", " ")
+
 
 _BUNDLED = ["breast-cancer", "diabetes", "digits", "iris", "wine-recognition"]
 
@@ -21,7 +79,7 @@ registry = Registry(
     dict(
         [_row("published", name) for name in BUNDLES]
         + [_row("image_sets", name) for name in IMAGE_BUNDLES]
-        + [_row("bundled", name) for name in _BUNDLED]
+        + [_row("published", name) for name in _BUNDLED]
     ),
 )
 register = registry.register

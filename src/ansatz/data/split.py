@@ -1,15 +1,15 @@
-"""Which rows train, which stop the training, which evaluate: copies always on one side."""
+"""Splits rows into training, validation and test rows."""
 
 import heapq
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ansatz.data.batch import check_weight
+from ansatz.data.categorical import spelled
 from ansatz.data.dates import as_dates
 from ansatz.data.frames import as_frame, is_frame
 from ansatz.data.keys import mix, row_keys
-from ansatz.data.levels import spelled
-from ansatz.data.weights import check_weight
 from ansatz.errors import DataError, UsageError
 from ansatz.seeds import derive
 
@@ -44,7 +44,7 @@ def split_rows(
 
     The rule: distinct contents (or groups) are put in the order of their hash; those whose middle
     lies in the first ``test`` of the total weight are test, the next ``valid`` are validation.
-    So the fractions are met as nearly as whole groups allow, copies fall on one side, and the
+    So the fractions are met as nearly as whole groups allow, duplicates fall on one side, and the
     order of the file does not matter. By time, the latest rows are test and those before them
     validation; rows of one moment stay together. A fraction above 0 never gives an empty part.
 
@@ -80,7 +80,7 @@ def split_rows(
 def fold_numbers(
     rows: Any, folds: int, *, seed: int = 0, group: Any = None, weight: Any = None
 ) -> np.ndarray:
-    """The fold 0..K-1 of each row, ``(N,)``; copies, and groups, stay in one fold.
+    """Assigns each row a fold 0..K-1, ``(N,)``; duplicates, and groups, stay in one fold.
 
     Groups are dealt out in the order of their hash, larger ones first, each to the fold that has
     the least weight so far, so that folds are as even as whole groups allow.
@@ -185,3 +185,46 @@ def _check_fractions(test: float, valid: float) -> None:
             f"test and validation fractions must be >= 0 and sum to less than 1, "
             f"got {test} and {valid}."
         )
+
+
+TRAIN, VALID, TEST = 0, 1, 2
+
+
+class HashSplit(NamedTuple):
+    r"""A split by the hash h of (seed, content) or (seed, group), uniform on [0, 1).
+
+    .. math:: \text{test: } h < t, \qquad \text{validation: } t \le h < t + v,
+        \qquad \text{train: the rest}
+
+    :func:`ansatz.data.split_rows` cuts the same order of hashes where the shares are met exactly,
+    for which it must have seen all rows; here the cuts are fixed, and each share is binomial around
+    its value. So the two agree on all rows but those between the cuts. Duplicates, and rows of one
+    group, fall on one side in both.
+
+    Args:
+        seed: another seed, another split.
+        test: t.
+        valid: v.
+    """
+
+    seed: int
+    test: float
+    valid: float
+
+    def parts(self, keys: np.ndarray) -> np.ndarray:
+        """0 train, 1 validation, 2 test of rows with such keys, ``(N,)`` uint8."""
+        place = mix(keys ^ np.uint64(derive(self.seed, "split")))
+        found = np.zeros(len(keys), dtype=np.uint8)
+        found[place < _threshold(self.test + self.valid)] = VALID
+        found[place < _threshold(self.test)] = TEST
+        return found
+
+    def group_keys(self, groups: Any, rows: np.ndarray) -> np.ndarray:
+        """Keys of groups in place of contents; a row without a group is its own."""
+        codes, _ = spelled(groups)
+        alone = row_keys(rows, seed=self.seed)
+        return np.where(codes < 0, alone, row_keys({"group": groups}, seed=self.seed))
+
+
+def _threshold(share: float) -> np.uint64:
+    return np.uint64(min(int(share * 2.0**64), 2**64 - 1))

@@ -1,16 +1,14 @@
-"""A file with one row per case, whatever its format."""
+"""Tables read from files."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ansatz.data.arrow import read_arrow, read_parquet
 from ansatz.data.csv import Dialect, parse_csv
-from ansatz.data.files import LIMIT_BYTES, checked_path, read_bytes
-from ansatz.data.npz import read_npz
-from ansatz.errors import DataError
+from ansatz.data.files import LIMIT_BYTES, checked_path, read_bytes, read_npz
+from ansatz.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +59,7 @@ def read_table(
 
     In delimited text an empty cell is missing. ``NA NaN nan NULL null None`` are missing in a
     column that otherwise holds numbers, and levels like any other in a column of text; both are
-    told in ``notes``. A row with too few or too many cells is an error, never a shift of columns.
+    listed in ``notes``. A row with too few or too many cells is an error, never a shift of columns.
 
     Args:
         path: a local file.
@@ -114,3 +112,58 @@ def _refuse_formats(path: Path, ending: str) -> None:
         raise DataError(f"{path}: {ending} archives are not read. Unpack it first (.gz is read).")
     if ending in _SHEETS:
         raise DataError(f"{path}: {ending} files are not read. Save it as CSV or Parquet.")
+
+
+def read_parquet(path: Path, limit_bytes: int) -> "tuple[pd.DataFrame, list[str]]":
+    """The rows of a Parquet file, refused if its own metadata say it unpacks beyond the limit."""
+    arrow = _import("parquet", "Parquet files")
+    try:
+        with arrow.parquet.ParquetFile(path) as file:
+            meta = file.metadata
+            size = sum(meta.row_group(k).total_byte_size for k in range(meta.num_row_groups))
+            if size > limit_bytes:
+                raise DataError(f"{path} unpacks to {size:,} bytes, more than {limit_bytes:,}.")
+            table = file.read()
+    except (arrow.ArrowException, OSError) as error:
+        raise DataError(f"{path} is not a readable Parquet file: {_one_line(error)}.") from None
+    return _to_frame(table, path)
+
+
+def read_arrow(path: Path) -> "tuple[pd.DataFrame, list[str]]":
+    """The rows of an Arrow IPC file (Feather) or stream."""
+    arrow = _import("ipc", "Arrow files")
+    try:
+        with arrow.memory_map(str(path)) as file:
+            try:
+                table = arrow.ipc.open_file(file).read_all()
+            except arrow.ArrowInvalid:
+                file.seek(0)
+                table = arrow.ipc.open_stream(file).read_all()
+            return _to_frame(table, path)
+    except (arrow.ArrowException, OSError) as error:
+        raise DataError(f"{path} is not a readable Arrow file: {_one_line(error)}.") from None
+
+
+def _import(part: str, what: str) -> Any:
+    import importlib
+
+    try:
+        importlib.import_module(f"pyarrow.{part}")
+        return importlib.import_module("pyarrow")
+    except ImportError:
+        raise MissingExtraError(what, "data") from None
+
+
+def _to_frame(table: Any, path: Path) -> "tuple[pd.DataFrame, list[str]]":
+    doubled = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if doubled:
+        raise DataError(f"{path}: several columns are called '{doubled[0]}'. Rename them.")
+    frame = table.to_pandas()
+    notes = [
+        f"the index '{name}' of {path.name} was left out." for name in frame.index.names if name
+    ]
+    return frame.reset_index(drop=True), notes
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()).rstrip(".")[:200]

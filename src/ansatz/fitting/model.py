@@ -265,8 +265,7 @@ class Model:
 
     def evaluate(self, job: Job, notes: list[str] | None = None) -> Metrics:
         """Every metric that applies, on the rows of a job."""
-        found = [] if notes is None else notes
-        served = self.predictive(job.rows, job.offset, notes=found)
+        served = self.predictive(job.rows, job.offset, notes=[] if notes is None else notes)
         found: Metrics = self.outcome.evaluate(served, job.y, job.weight)
         return found
 

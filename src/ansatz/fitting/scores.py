@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.data.streams import Moments
+from ansatz.data.streams.learner import Moments
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.fit_model import fit_model

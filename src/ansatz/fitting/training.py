@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from ansatz import networks, optim
 from ansatz.data import Batch
-from ansatz.data.batch import map_tensors, take_rows
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.batch import UNLABELLED, map_tensors, take_rows
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Feed, Structure

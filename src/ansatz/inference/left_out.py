@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.batch import UNLABELLED
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.out_of_fold import choose_folds

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ansatz import optim
 from ansatz.data import Batch
-from ansatz.data.member_source import MemberSource
+from ansatz.data.source import MemberSource
 from ansatz.inference.member_step import MemberStep
 from ansatz.inference.members import MemberObjective, Members
 from ansatz.networks import MLP

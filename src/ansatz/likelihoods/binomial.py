@@ -70,7 +70,7 @@ class BinomialDistribution(Distribution):
         return torch.minimum(((self.trials + 1) * self.probs).floor(), self.trials)
 
     def log_prob(self, y: Tensor) -> Tensor:
-        """Log probability, arranged so that large counts cancel; -inf for what is no count."""
+        """Log probability, arranged so that large counts cancel; -inf for what is not a count."""
         n = self.trials
         count = (y >= 0) & (y <= n) & (y == y.floor())
         inner = count & (y > 0) & (y < n)
@@ -101,8 +101,6 @@ class BinomialDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, logits, n = torch.broadcast_tensors(*wide(q, self.logits, self.trials))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         distribution = BinomialDistribution(logits, n)
         z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
         guess = (
@@ -130,14 +128,9 @@ class BinomialDistribution(Distribution):
         score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
         return score.to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws."""
-        with torch.no_grad():
-            full = (*shape, *self.batch_shape)
-            n, p = self.trials.expand(full).contiguous(), self.probs.expand(full).contiguous()
-            return torch.binomial(n, p, generator=generator)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        n, p = (v.expand(size).contiguous() for v in (self.trials, self.probs))
+        return torch.binomial(n, p, generator=generator)
 
 
 class Binomial(Likelihood):
@@ -147,7 +140,7 @@ class Binomial(Likelihood):
 
     with :math:`\eta` = raw[0], the log odds (logit link): logistic regression for grouped data, and
     the Bernoulli distribution where n = 1. The loss is exact for any raw number. ``predict`` gives
-    the probability; ``distribution(raw, trials)`` the number of successes in so many trials.
+    the probability; ``distribution(raw, trials)`` the number of successes in these trials.
 
     Shapes:
         - raw: ``(..., 1)``.
@@ -194,7 +187,7 @@ class Binomial(Likelihood):
         return BinomialDistribution(raw[..., 0], as_trials(trials, raw))
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[BinomialDistribution, Tensor]:
-        """The likelihood of the successes in y's own trials, and those successes."""
+        """The distribution of the successes in y's own trials, and those successes."""
         return self.distribution(raw, y[..., 1]), y[..., 0].to(raw.dtype)
 
     def point(self, raw: Tensor) -> Tensor:
@@ -223,7 +216,7 @@ class Binomial(Likelihood):
 
 
 def check_trials(y: Tensor, likelihood: str) -> None:
-    """Refuses what is no pair (successes, trials) with 0 <= successes <= trials and trials >= 1."""
+    """Rejects what is not a pair (successes, trials), 0 <= successes <= trials, trials >= 1."""
     if y.ndim < 2 or y.shape[-1] != 2:
         raise DataError(
             f"{likelihood} outcomes are pairs (successes, trials), y of shape (N, 2), got "
@@ -236,9 +229,7 @@ def check_trials(y: Tensor, likelihood: str) -> None:
     )
     none = torch.zeros_like(y, dtype=torch.bool)
     none[..., 1] = y[..., 1] < 1
-    refuse_where(
-        none, y, f"{likelihood} trials must be at least 1", "A row without trials says nothing."
-    )
+    refuse_where(none, y, f"{likelihood} trials must be at least 1", "Drop rows without trials.")
     many = torch.zeros_like(y, dtype=torch.bool)
     many[..., 0] = y[..., 0] > y[..., 1]
     advice = "The pair is (successes, trials), not (successes, failures)."

@@ -44,11 +44,7 @@ class CurveDistribution(Distribution):
     lower = 0.0
 
     def __init__(
-        self,
-        times: Tensor,
-        survival: Tensor,
-        *,
-        interpolation: Literal["step", "linear"] = "step",
+        self, times: Tensor, survival: Tensor, *, interpolation: Literal["step", "linear"] = "step"
     ) -> None:
         self._hold(times, -survival.log(), interpolation)
 
@@ -184,8 +180,8 @@ class CurveDistribution(Distribution):
         """The integral of S^power over [0, t]."""
         width = self.knots.diff()
         height = (-power * self.hazard).exp()
-        pieces = height[..., :-1] * width * _phi1(power * self.slope[..., :-1] * width)
-        sums = torch.cat([torch.zeros_like(pieces[..., :1]), pieces.cumsum(-1)], -1)
+        areas = height[..., :-1] * width * _phi1(power * self.slope[..., :-1] * width)
+        sums = torch.cat([torch.zeros_like(areas[..., :1]), areas.cumsum(-1)], -1)
         place, hazard, slope, beyond = self._at(t)
         rest = (-power * hazard).exp() * beyond * _phi1(power * slope * beyond)
         return self._take(sums, place) + rest

@@ -6,12 +6,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    require_same_shape,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Likelihood, require_same_shape, weighted_mean, weighted_sd
 from ansatz.likelihoods.special.logarithms import (
     continued,
     log_complement,
@@ -99,15 +94,9 @@ class ExponentialDistribution(Distribution):
             value.abs() - 2 * distribution.mean * distribution.cdf(value) + distribution.mean / 2
         ).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            draw = torch.empty(
-                (*shape, *self.batch_shape), dtype=self.log_mean.dtype, device=self.log_mean.device
-            ).exponential_(generator=generator)
-            return (draw * self.mean).clamp(min=torch.finfo(draw.dtype).tiny)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        draw = self.log_mean.new_empty(size).exponential_(generator=generator)
+        return (draw * self.mean).clamp(min=torch.finfo(draw.dtype).tiny)
 
 
 class Exponential(Likelihood):

@@ -6,10 +6,9 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
@@ -35,7 +34,7 @@ class GammaDistribution(Distribution):
 
     Example:
         >>> import torch
-        >>> d = GammaDistribution(torch.zeros(1), torch.ones(1))  # the exponential likelihood
+        >>> d = GammaDistribution(torch.zeros(1), torch.ones(1))  # the exponential distribution
         >>> d.log_survival(torch.tensor([1000.0]))
         tensor([-1000.])
     """
@@ -100,8 +99,6 @@ class GammaDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         a, q = torch.broadcast_tensors(self.shape, q)
-        if q.is_meta:
-            return torch.empty_like(q)
         # The upper half through the complement, where q has digits to give.
         high = q > 0.5
         value = torch.empty_like(q)
@@ -121,20 +118,16 @@ class GammaDistribution(Distribution):
         first = value * (2 * log_gammainc(a, x).exp() - 1)
         second = mu * (2 * log_gammainc(a + 1, x).exp() - 1)
         # B(a + 1/2, 1/2) / pi = Gamma(a + 1/2) / (Gamma(a) a sqrt(pi))
-        spread = mu * (log_gamma_half(a) - a.log()).exp() / math.sqrt(math.pi)
-        return (first - second - spread).to(y)
+        pair = mu * (log_gamma_half(a) - a.log()).exp() / math.sqrt(math.pi)
+        return (first - second - pair).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            a = self.shape.expand((*shape, *self.batch_shape)).contiguous()
-            draw = torch._standard_gamma(a, generator=generator)
-            return (draw / a * self.mean).clamp(min=torch.finfo(a.dtype).tiny)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        a = self.shape.expand(size).contiguous()
+        draw = torch._standard_gamma(a, generator=generator)
+        return (draw / a * self.mean).clamp(min=torch.finfo(a.dtype).tiny)
 
 
-class Gamma(Likelihood):
+class Gamma(Dispersed):
     r"""Positive outcomes whose standard deviation is proportional to their mean.
 
     .. math:: -\log p(y) = \frac1\phi \left(\frac{y}{\mu} - \log\frac{y}{\mu}\right)
@@ -166,10 +159,6 @@ class Gamma(Likelihood):
     name = "gamma"
     support = "positive"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""

@@ -151,19 +151,11 @@ class GeneralizedParetoDistribution(Distribution):
         )
         return torch.where(exists, score, math.inf).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            u = torch.rand(
-                (*shape, *self.batch_shape),
-                generator=generator,
-                dtype=self.log_scale.dtype,
-                device=self.log_scale.device,
-            )
-            draw = torch.minimum(self.icdf(u), self.end)
-            return draw.clamp(min=torch.finfo(u.dtype).tiny)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        like = self.log_scale
+        u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
+        draw = torch.minimum(self.icdf(u), self.end)
+        return draw.clamp(min=torch.finfo(u.dtype).tiny)
 
 
 def _log1p_over(t: Tensor) -> Tensor:
@@ -298,11 +290,6 @@ def fit_scale(y: Tensor, weight: Tensor, shape: float) -> float:
 
     It solves 1 = (1 + xi) mean(z / (1 + xi z)) with z = y / scale, whose right side falls as the
     scale grows.
-
-    Args:
-        y: ``(N,)``, numbers >= 0, not all 0.
-        weight: ``(N,)``, frequencies.
-        shape: xi.
     """
     values, share, mean = _numpy(y, weight)
 
@@ -327,11 +314,6 @@ def fit_scale_and_shape(y: Tensor, weight: Tensor, least: float) -> tuple[float,
     number: a grid finds the best bracket, Brent's method the root of the derivative there, and
     Newton's method in both numbers the last digits. Where the likelihood still rises at ``least``,
     the scale is fitted for that shape.
-
-    Args:
-        y: ``(N,)``, numbers >= 0, not all 0.
-        weight: ``(N,)``, frequencies.
-        least: the smallest shape, > -1.
 
     References:
         Grimshaw (1993), Computing maximum likelihood estimates for the generalized Pareto

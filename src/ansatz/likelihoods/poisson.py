@@ -57,7 +57,7 @@ class PoissonDistribution(Distribution):
         """Log probability, y log(rate) - rate - log y!, arranged so that large counts cancel.
 
         With d = log(rate) - log(y) it is -y (e^d - 1 - d) - log(2 pi y)/2 - S(y), S being
-        Stirling's correction: at a count of 1e9 the plain terms are 2e10 each. A y that is no
+        Stirling's correction: at a count of 1e9 the plain terms are 2e10 each. A y that is not a
         count has probability 0.
         """
         count = (y >= 0) & (y == y.floor()) & (y < math.inf)
@@ -82,8 +82,6 @@ class PoissonDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, log_rate = torch.broadcast_tensors(*wide(q, self.log_rate))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         # Cornish-Fisher's guess is within a few counts.
         rate, z = log_rate.exp(), torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
         guess = rate + z * rate.sqrt() + (z * z - 1) / 6 - 0.5
@@ -101,18 +99,13 @@ class PoissonDistribution(Distribution):
         score = (count - r) * (2 * distribution.cdf(count) - 1) + 2 * r * f - r * bessel
         return score.to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws; beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""
-        with torch.no_grad():
-            rate = self.mean.expand((*shape, *self.batch_shape))
-            large = rate > 1e12
-            counts = torch.poisson(torch.where(large, 1.0, rate), generator=generator)
-            noise = torch.randn(
-                rate.shape, generator=generator, dtype=rate.dtype, device=rate.device
-            )
-            return torch.where(large, (rate + rate.sqrt() * noise).round(), counts)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """Beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""
+        rate = self.mean.expand(size)
+        large = rate > 1e12
+        counts = torch.poisson(torch.where(large, 1.0, rate), generator=generator)
+        noise = torch.randn(rate.shape, generator=generator, dtype=rate.dtype, device=rate.device)
+        return torch.where(large, (rate + rate.sqrt() * noise).round(), counts)
 
 
 class Poisson(Likelihood):

@@ -5,14 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Dispersed, expand_weight, weighted_mean, weighted_sd
 from ansatz.likelihoods.log_normal import relative_unit_and_floor
 from ansatz.likelihoods.special.gamma import log_gammainc
 from ansatz.likelihoods.special.logarithms import (
@@ -117,28 +111,22 @@ class WeibullDistribution(Distribution):
         rest = 2**-distribution.sigma - 2 * share
         return (value * (2 * distribution.cdf(value) - 1) + distribution.mean * rest).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            draw = torch.empty(
-                (*shape, *self.batch_shape), dtype=self.sigma.dtype, device=self.sigma.device
-            ).exponential_(generator=generator)
-            tiny = torch.finfo(draw.dtype).tiny
-            log_y = self.log_scale + self.sigma * draw.clamp(min=tiny).log()
-            return log_y.exp().clamp(min=tiny)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        draw = self.sigma.new_empty(size).exponential_(generator=generator)
+        tiny = torch.finfo(draw.dtype).tiny
+        log_y = self.log_scale + self.sigma * draw.clamp(min=tiny).log()
+        return log_y.exp().clamp(min=tiny)
 
 
-class Weibull(Likelihood):
+class Weibull(Dispersed):
     r"""Positive lifetimes with hazard proportional to a power of time; an accelerated failure time.
 
     .. math:: S(y) = \exp\left(-(y/\lambda)^{1/\sigma}\right), \qquad
               -\log p(y) = e^w - w + \log\sigma + \log y, \quad w = \frac{\log y - \eta}{\sigma}
 
     with :math:`\eta = \log\lambda` = raw[0] and :math:`\sigma` = unit * softplus(raw[1]) + floor,
-    the ``scale`` of R's survreg: the shape of the textbooks is :math:`1/\sigma`, and
-    :math:`\sigma = 1` is the exponential distribution. A coefficient says by what factor times
+    the ``scale`` of R's survreg: the shape of the textbooks is :math:`1/\sigma`, and :math:`\sigma
+    = 1` is the exponential distribution. A coefficient is the log of the factor by which times
     stretch; with constant :math:`\sigma`, minus it over :math:`\sigma` is a log hazard ratio. The
     unit is sd(log y); the floor is the normal distribution's sd floor over the mean of y, at most
     half the unit. raw[0] beyond +-50 grows logarithmically. Both tails are twice differentiable.
@@ -165,10 +153,6 @@ class Weibull(Likelihood):
     name = "weibull"
     support = "positive"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""
@@ -205,14 +189,14 @@ def _sigma(y: Tensor, weight: Tensor) -> Tensor:
     """
     v, log_weight, _ = _centred(y, weight)
     variance = (log_weight.exp() * v * v).sum(0)
-    spread = variance > 1e-18
-    k = torch.where(spread, 1.2825 / variance.clamp(min=1e-18).sqrt(), 1.0)  # pi / sqrt 6
+    differs = variance > 1e-18
+    k = torch.where(differs, 1.2825 / variance.clamp(min=1e-18).sqrt(), 1.0)  # pi / sqrt 6
     for _ in range(30):
         tilted = torch.softmax(k * v + log_weight, 0)
         mean = (tilted * v).sum(0)
         slope = (tilted * (v - mean) ** 2).sum(0) + 1 / k**2
         k = k * (-(mean - 1 / k) / (k * slope)).clamp(-1, 1).exp()
-    return torch.where(spread, 1 / k, 0.0)
+    return torch.where(differs, 1 / k, 0.0)
 
 
 def _log_scale(y: Tensor, weight: Tensor, sigma: Tensor) -> Tensor:

@@ -6,10 +6,14 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.layers.limits import require_whole
 from ansatz.networks.grid_inputs import read_grid, require_grid
-from ansatz.networks.grid_layers import convolution, max_pool
-from ansatz.networks.same_size import crop, pad_to_multiple
+from ansatz.networks.grid_layers import (
+    convolution,
+    crop,
+    max_pool,
+    pad_to_multiple,
+    transposed_convolution,
+)
 from ansatz.networks.unet import Norm, double_convolution
-from ansatz.networks.upsampling import transposed_convolution
 from ansatz.spec import InputSpec
 
 

@@ -139,9 +139,6 @@ class TrainedPool(nn.Module):
 
     .. math:: y_c = a_c \bar{x}_c + b_c, \qquad \bar{x}_c \text{ over } 2 \times 2 \text{ cells}
 
-    Args:
-        channels: :math:`C`.
-
     Shapes:
         - x: ``(B, C, H, W)``; returns ``(B, C, H // 2, W // 2)``.
 
@@ -161,9 +158,6 @@ class TrainedPool(nn.Module):
 
 class SparseConvolution(nn.Module):
     """The layer C3: 16 maps of 5 x 5 kernels, each of which sees some of 6 maps.
-
-    Args:
-        generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
         - x: ``(B, 6, H, W)``; returns ``(B, 16, H - 4, W - 4)``.

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
+from ansatz.layers.convolution import mirror_index
 from ansatz.layers.limits import require_whole
-from ansatz.layers.mirror import mirror_index
 
 Blend = Literal["crop", "linear", "gaussian"]
 Border = Literal["mirror", "keep"]

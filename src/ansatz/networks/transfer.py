@@ -12,7 +12,7 @@ from ansatz.layers.limits import require_positive
 def layer_groups(network: nn.Module) -> list[list[nn.Module]]:
     """The layers of a network from x to the outcome, in groups that are frozen together.
 
-    A network of ours says them itself: stem, stages, last map. Of another network each part that
+    A network of ours names them itself: stem, stages, last map. Of another network each part that
     has weights is a group, in the order in which its parts were assigned.
 
     Args:

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from ansatz import likelihoods
 from ansatz.data import Cleaning
+from ansatz.data.batch import UNLABELLED
 from ansatz.data.grids import Grids, Masks
-from ansatz.data.grids.colours import are_colours
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.grids.masks import are_colours
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import (

@@ -61,21 +61,13 @@ class FileEntry(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """The verified table of contents of a saved model or checkpoint.
-
-    Args:
-        format: version of the layout, an integer.
-        kind: ``"model"`` or ``"checkpoint"``.
-        versions: of the packages that wrote it, ``{"ansatz": ..., "torch": ...}``.
-        header: what the writer had to say (the step, fingerprints); plain JSON.
-        files: name -> size and sum.
-    """
+    """The verified table of contents of a saved model or checkpoint."""
 
     format: int
     kind: str
     versions: dict[str, str]
-    header: dict[str, Any]
-    files: dict[str, FileEntry]
+    header: dict[str, Any]  # of the writer: the step, fingerprints
+    files: dict[str, FileEntry]  # by name
 
 
 class _Strict(BaseModel):
@@ -162,12 +154,7 @@ _KINDS_READ = (".safetensors", ".json")
 
 
 def verify_folder(path: str | Path, kind: str) -> Manifest:
-    """The manifest of a folder, after every listed file has been read and its sum compared.
-
-    Args:
-        path: the folder. One whose replacement was cut short is recovered first.
-        kind: what it must be: ``"model"`` or ``"checkpoint"``.
-    """
+    """The manifest of a folder, after every listed file has been read and its sum compared."""
     path = Path(path)
     try:
         recover_folder(path)
@@ -240,7 +227,7 @@ def write_folder(
         target: the folder to make; an empty one counts as absent.
         files: name -> its bytes; tensors by name for ``.safetensors``; any value for ``.json``.
         kind: ``"model"`` or ``"checkpoint"``.
-        header: what the manifest says besides; plain JSON.
+        header: what else the manifest holds; plain JSON.
         overwrite: replace an earlier folder of ours. Any other folder is refused.
     """
     target = Path(target)

@@ -41,12 +41,6 @@ def read_json(
     Stricter than Python's parser, which keeps the last of two equal keys, takes ``NaN`` and can be
     driven into unbounded recursion. Here the text is UTF-8, keys are unique, numbers are finite,
     size and depth are bounded before anything is parsed.
-
-    Args:
-        source: a path, or the content itself.
-        limit_bytes: the largest size that is read.
-        max_depth: the deepest nesting of objects and arrays.
-        name: what errors call the file; by default its own name.
     """
     if isinstance(source, bytes):
         name, content = name or "JSON", source
@@ -163,7 +157,7 @@ def _line(text: str, position: int) -> int:
 
 
 def shorten(name: object) -> str:
-    r"""A name from a file as one printable, quoted, short line, whatever the file says."""
+    r"""A name from a file as one printable, quoted, short line, whatever the file holds."""
     text = ascii(name) if os.name == "nt" else repr(name)
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
 

@@ -24,7 +24,7 @@ def haar_orthogonal(
     Args:
         dimension: :math:`D`.
         proper: rotations only, :math:`\det G = 1`.
-        samples: None for one matrix, else so many of them.
+        samples: None for one matrix, else their number.
         generator: of random numbers.
 
     Shapes:

@@ -26,15 +26,10 @@ class Averaging:
         d_t = \min\left(0.999, \frac{1 + t}{10 + t}\right)
 
     where the warm-up keeps the arbitrary start out of short runs. After 400 steps, when the average
-    is over more than 40, only every fourth counts, with the product of four :math:`d_t`: it says
-    the same at a quarter of the cost. ``"swa"``, stochastic weight averaging: the plain mean over
-    the steps of the last quarter of the budget. Before the first update the average is the weights
-    themselves. Running statistics are averaged with the weights.
-
-    Args:
-        kind: which of the two.
-        step: whose weights.
-        total: steps in the budget.
+    is over more than 40, only every fourth counts, with the product of four :math:`d_t`: nearly the
+    same average at a quarter of the cost. ``"swa"``, stochastic weight averaging: the plain mean
+    over the steps of the last quarter of the budget. Before the first update the average is the
+    weights themselves. Running statistics are averaged with the weights.
 
     References:
         Izmailov et al. (2018), Averaging weights leads to wider optima and better generalization.

@@ -33,7 +33,7 @@ class History:
         best_step: after how many steps the restored weights were reached.
         best_loss: their validation loss; None without validation data.
         stop_reason: ``"epochs"``, ``"steps"``, ``"patience"``, ``"time limit"``, ``"interrupted"``,
-            ``"numerical failure"``, ``"error"``, or what a callback said.
+            ``"numerical failure"``, ``"error"``, or the reason of a callback.
         steps: updates in all.
         epochs: full passes over the training source.
         seconds: time spent, over all parts of a resumed run.
@@ -69,14 +69,7 @@ class History:
 
 
 class Run:
-    """What a callback can see of a fit in progress, and how it can end it.
-
-    Args:
-        step: the step that is being trained: its network, objective and optimizer.
-        total: steps that the budget allows.
-        period: steps in an epoch.
-        history: the evaluations so far.
-    """
+    """What a callback can see of a fit in progress, and how it can end it."""
 
     def __init__(self, step: Step | None, total: int, period: int, history: History) -> None:
         self.step, self.total, self.period, self.history = step, total, period, history
@@ -160,11 +153,7 @@ class Stopping(Protocol):
 
 
 class EarlyStopping:
-    """Remembers the lowest loss and how many evaluations ago it was.
-
-    Args:
-        patience: evaluations without a new lowest loss that are endured; None for any number.
-    """
+    """Remembers the lowest loss and how many evaluations ago it was."""
 
     def __init__(self, patience: int | None) -> None:
         if patience is not None and patience < 1:

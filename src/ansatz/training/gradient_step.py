@@ -400,9 +400,6 @@ def align_state(optimizer: torch.optim.Optimizer) -> None:
     Files hold numbers row by row. A parameter may lie otherwise (channels last), and torch's fused
     rules walk through parameter, gradient and moments by their place in memory: with unlike
     strides each weight would be moved by the moments of another.
-
-    Args:
-        optimizer: its state was just loaded; changed in place.
     """
     for parameter, state in optimizer.state.items():
         for name, value in state.items():

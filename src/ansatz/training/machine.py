@@ -95,13 +95,6 @@ def trusted_device(
     """``device`` if one forward and backward pass there agrees with the CPU, else the CPU.
 
     Only MPS is put to the test: some of its kernels have been wrong without an error.
-
-    Args:
-        network: its weights are on the CPU.
-        objective: gives the loss.
-        batch: on the CPU.
-        device: the one to test.
-        compute: gives loss and gradients on a device.
     """
     if device.type != "mps":
         return device
@@ -142,11 +135,6 @@ def choose_threads(network: nn.Module, rows: int, processes: int = 1) -> int:
     """1 for a small network, else as many as torch is allowed to use; never more than that.
 
     A function of shapes alone, so that a resumed run makes the same choice.
-
-    Args:
-        network: the largest product of a weight with a batch decides; convolutions are large.
-        rows: rows per batch.
-        processes: how many share the cores of this machine, each with its part of the rows.
     """
     allowed = torch.get_num_threads()
     if processes > 1:
@@ -360,11 +348,7 @@ def in_all_processes(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def by_first(compute: Callable[[], T]) -> T:
-    """What the first process computes, alone, for all; the others wait for it.
-
-    Args:
-        compute: gives something that JSON can say.
-    """
+    """What the first process computes, alone, for all; the others wait for it."""
     processes = current_processes()
     if processes is None:
         return compute()

@@ -178,13 +178,7 @@ def observed(target: Any, weight: Tensor) -> Any:
 
 
 def weighted(terms: Tensor, weight: Tensor, *, complete: bool | None = None) -> Loss:
-    """Sum of weight * terms and sum of weights, over every outcome.
-
-    Args:
-        terms: one per outcome.
-        weight: the leading shape of ``terms``.
-        complete: True when no weight is 0, for a caller that knows.
-    """
+    """Sum of weight * terms and sum of weights, over every outcome."""
     if weight.shape != terms.shape:
         weight = weight.reshape(weight.shape + (1,) * (terms.ndim - weight.ndim)).expand_as(terms)
     product = terms * weight
@@ -249,15 +243,7 @@ def mean_loss(
     stop: Callable[[], bool] = lambda: False,
     processes: Processes | None = None,
 ) -> float | None:
-    """Sum of totals / sum of counts over all of ``source``: a short last batch counts as it should.
-
-    Args:
-        step: whose weights and objective are evaluated.
-        source: its epoch 0 is taken.
-        move: brings a batch to the weights' device.
-        stop: asked before each batch; when it says True, the answer is None.
-        processes: each of them takes its own rows of every batch; all get the same number.
-    """
+    """Computes the mean loss over all of ``source``; None when ``stop`` asks to leave early."""
     losses: list[Loss] = []
     with evaluation_mode(step.network, step.objective):
         for batch in source.batches(epoch=0):

@@ -14,12 +14,7 @@ MOST_LINES = 20
 
 
 class Bar(Callback):
-    """One line, rewritten at most ten times a second (twice in a notebook).
-
-    Args:
-        stream: a terminal, or a notebook's stderr.
-        interval: least number of seconds between two drawings.
-    """
+    """One line, rewritten at most ten times a second (twice in a notebook)."""
 
     def __init__(self, stream: TextIO | None = None, interval: float = 0.1) -> None:
         self.stream = stream or sys.stderr
@@ -55,11 +50,7 @@ class Bar(Callback):
 
 
 class Lines(Callback):
-    """One line per evaluation, some twenty in all; no carriage return, so it is fit for a log.
-
-    Args:
-        stream: where they go; stderr by default.
-    """
+    """One line per evaluation, some twenty in all; no carriage return, so it is fit for a log."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stderr
@@ -89,9 +80,6 @@ class TensorBoard(Callback):
     """Writes every number of every record as a scalar.
 
     A resumed run hides the points after the step it resumed from, so no curve is drawn twice.
-
-    Args:
-        folder: for ``tensorboard --logdir``.
     """
 
     def __init__(self, folder: str | Path) -> None:

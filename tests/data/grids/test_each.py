@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from ansatz.data.grids import read_grids
-from ansatz.data.grids.each import read_each
+from ansatz.data.grids.read import read_each
 from ansatz.errors import DataError
 
 

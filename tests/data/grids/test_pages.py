@@ -9,13 +9,12 @@ import torch
 from numpy.testing import assert_array_equal
 from PIL import Image
 
-from ansatz.data.grids import by_page, read_grids, stacks
-from ansatz.data.grids.by_page import count_pages
-from ansatz.data.grids.each import read_each
+from ansatz.data.grids import image_file, read_grids, stacks
 from ansatz.data.grids.image import look
-from ansatz.data.grids.image_file import Limits, kept_open, opened
+from ansatz.data.grids.image_file import Limits, count_pages, kept_open, opened
 from ansatz.data.grids.images import Kind, read_image
-from ansatz.data.grids.page import Page
+from ansatz.data.grids.places import Page
+from ansatz.data.grids.read import read_each
 from ansatz.errors import DataError, UsageError
 
 GREY = Kind((4, 6), 1, "8 bit")
@@ -146,7 +145,7 @@ def test_colours_of_a_stack_are_channels(tmp_path):
 VOLUMES = {
     "b.tif has 2 pages of 4 x 6, the first file 3 of 4 x 6: volumes keep one shape": pages(2),
     "b.tif has 3 pages of 4 x 5, the first file 3 of 4 x 6": pages(3, size=(4, 5)),
-    "b.tif has one page, which is no volume": pages(1),
+    "b.tif has one page, which is not a volume": pages(1),
     "b.tif page 2 is 3 x 3, the first 4 x 6: the pages of a volume have one size": [
         pages(1)[0],
         np.zeros((3, 3), np.uint8),
@@ -274,7 +273,7 @@ def test_every_page_keeps_to_the_limits(tmp_path, monkeypatch):
     monkeypatch.setattr(stacks, "LIMIT_BYTES", 100)
     with pytest.raises(DataError, match=r"5 pages of 4 x 6, 120 bytes, more than 100: not decod"):
         read_grids(path, pages="volume")
-    monkeypatch.setattr(by_page, "MOST_PAGES", 4)
+    monkeypatch.setattr(image_file, "MOST_PAGES", 4)
     with pytest.raises(DataError, match="declares more than 4 pages: not decoded"):
         count_pages(path, Limits())
 

@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from ansatz.data import Batch, TensorSource
 from ansatz.data.batch import all_tensors
 from ansatz.data.grids import Grids, GridSource, read_grids
-from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.grid_files import in_order
 from ansatz.errors import DataError
 
 

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
 
-from ansatz.data.grids.fitting import fitted
+from ansatz.data.grids.images import fitted
 from ansatz.structures.grid.mask_files import file_stems, restored
 
 

@@ -10,7 +10,7 @@ from ansatz import Classifier, Regressor, SurvivalRegressor, structures
 from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.scores import constant_predictive, evaluate_predictive
 from ansatz.likelihoods import Gamma, Normal, Poisson
-from ansatz.structures.grid import ridge as grid_ridge
+from ansatz.structures.grid import baselines as grid_ridge
 
 
 def ramps(count=30, fresh=200):

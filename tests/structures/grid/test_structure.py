@@ -14,7 +14,7 @@ import ansatz.training.loop as training_loop
 from ansatz import Classifier, Regressor, SurvivalRegressor
 from ansatz.data.grids import Grids, read_grids
 from ansatz.errors import DataError, UsageError
-from ansatz.structures.grid import source
+from ansatz.structures.grid import encoder as source
 
 LINEAR = {"network": "linear_grid", "epochs": 2, "batch_size": 16}
 RESNET = {"network": "small_resnet", "network_options": {"depth": 8, "width": 4}, "epochs": 1}

@@ -104,8 +104,7 @@ def test_whole_numbers_with_an_exposure_are_counts():
     table = {"x": CYCLE % 11, "years": 1 + CYCLE % 3, "y": CYCLE % 4}
     assert build_problem(table, ColumnRoles(target=["y"], exposure="years")).likelihood == "poisson"
     assert (
-        "normal"
-        not in build_problem(table, ColumnRoles(target=["y"], exposure="years")).candidates
+        "normal" not in build_problem(table, ColumnRoles(target=["y"], exposure="years")).candidates
     )
     assert "normal" in build_problem(table, ColumnRoles(target=["y"])).candidates
 

@@ -14,7 +14,7 @@ import ansatz
 from ansatz import structures
 from ansatz.cli.main import app
 from ansatz.data import Preprocessor, TensorSource, read_table
-from ansatz.data.streams.hash_split import TRAIN
+from ansatz.data.split import TRAIN
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting import Request
 from ansatz.fitting.column_roles import ColumnRoles

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ansatz.data.augmentation.augmentation import Interpolation, Padding
-from ansatz.data.unlabelled import UNLABELLED
+from ansatz.data.augmentation.augmentation import Interpolation, Padding, Pair
+from ansatz.data.batch import UNLABELLED
 
 _PADDINGS = {"reflect": "reflection", "border": "border", "zeros": "zeros"}  # torch's names
 
@@ -19,7 +19,7 @@ def affine_resample(
     *,
     padding: Padding = "reflect",
     interpolation: Interpolation = "linear",
-) -> tuple[Tensor, Tensor | None]:
+) -> Pair:
     r"""Each grid read at an affine map of its places.
 
     .. math:: y(p) = x(A p + b)
@@ -59,7 +59,7 @@ def widened(x: Tensor) -> Tensor:
 
 
 def affine_places(x: Tensor, matrices: Tensor) -> Tensor:
-    """``(B, n, *size)``: where an affine map reads each pixel, as :func:`resample` counts places."""
+    """``(B, n, *size)``: where an affine map reads each pixel, for :func:`resample`."""
     size = tuple(x.shape[2:])
     pixels = torch.tensor(size, dtype=x.dtype, device=x.device)
     # A place u pixels from the middle is 2 u / N to torch, which wants the last axis first.
@@ -75,7 +75,7 @@ def resample(
     *,
     padding: Padding = "reflect",
     interpolation: Interpolation = "linear",
-) -> tuple[Tensor, Tensor | None]:
+) -> Pair:
     """Each grid read at the given places; masks at the nearest pixel.
 
     Args:
@@ -111,7 +111,7 @@ def _read(x: Tensor, places: Tensor, mode: str, padding: Padding) -> Tensor:
 
 @functools.lru_cache(maxsize=8)
 def _places(size: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """``(n + 1, pixels)``: each pixel's place from the middle along each axis, and a row of ones."""
+    """``(n + 1, pixels)``: each pixel's place from the middle along each axis, and ones."""
     grids = torch.meshgrid(*(_centred(n, dtype) for n in size), indexing="ij")
     rows = [grid.flatten() for grid in grids]
     return torch.stack([*rows, torch.ones_like(rows[0])]).to(device)

@@ -1,11 +1,14 @@
-"""Arrays that belong together: one of grids, the others their columns or masks."""
+"""Arrays of many examples: named arrays that belong together, and IDX files."""
 
 import re
+import struct
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ansatz.data.files import LIMIT_BYTES, read_bytes
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.layout import as_values, channels_first, doubtful_images
@@ -23,15 +26,10 @@ _PARTS = {"train": "train", "val": "validation", "valid": "validation", "test": 
 def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> GridTable:
     """Named arrays as grids with their table.
 
-    ``x`` (or images, data, inputs, volumes, signals) are the grids; an array of the same cells
+    ``x`` (or images, data, inputs, volumes, signals) are the grids; an array of the same pixels
     called ``masks`` (or y, labels) holds their classes; arrays of N numbers or words are columns.
     ``x_train, y_train, x_test, y_test`` become one table with a column ``split``.
     ``class_names`` gives whole numbers in y their names.
-
-    Args:
-        arrays: by name.
-        origin: what errors call them.
-        options: how to read them.
     """
     import pandas as pd
 
@@ -49,10 +47,10 @@ def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> Gri
     masks = None
     classes = options.classes if names is None else tuple(map(str, names))
     if masks_key is not None:
-        cells = joined.pop(masks_key)
-        cells = cells[:, 0] if cells.ndim == len(grids.shape) + 1 else cells
+        labels = joined.pop(masks_key)
+        labels = labels[:, 0] if labels.ndim == len(grids.shape) + 1 else labels
         said = f"{origin}: array '{masks_key}'"
-        masks = Masks.coded(cells, said, classes=classes, unlabelled=options.unlabelled)
+        masks = Masks.coded(labels, said, classes=classes, unlabelled=options.unlabelled)
     frame = pd.DataFrame(index=range(len(grids)))
     for name, column in joined.items():
         for label, numbers in _columns(name, column, len(grids), origin):
@@ -75,7 +73,7 @@ def _array(values: Any) -> np.ndarray:
 
 class _Part(NamedTuple):
     stem: str
-    part: str  # empty where the name tells none
+    part: str  # empty where the name has none
 
 
 def _split_name(name: str) -> _Part:
@@ -129,8 +127,8 @@ def _grid_name(arrays: dict[str, np.ndarray], origin: str) -> str:
 def _mask_name(arrays: dict[str, np.ndarray], grids: Grids) -> str | None:
     size = grids.shape[1:]
     for name, values in arrays.items():
-        cells = values[:, 0] if values.ndim == len(size) + 2 and values.shape[1] == 1 else values
-        if name.lower() in _MASKS and cells.ndim > 1 and cells.shape[1:] == size:
+        labels = values[:, 0] if values.ndim == len(size) + 2 and values.shape[1] == 1 else values
+        if name.lower() in _MASKS and labels.ndim > 1 and labels.shape[1:] == size:
             return name
     return None
 
@@ -150,7 +148,7 @@ def _columns(
         return [(f"{name}{k}", values[:, k - 1]) for k in range(1, values.shape[1] + 1)]
     raise DataError(
         f"{origin}: array '{name}' has shape {values.shape}; expected a number per example, or a "
-        "class per cell (of one-hot masks: argmax over the axis of the classes)."
+        "class per pixel (of one-hot masks: argmax over the axis of the classes)."
     )
 
 
@@ -168,3 +166,47 @@ def _named(codes: np.ndarray, classes: tuple[str, ...], what: str) -> np.ndarray
             "named: expected 0, 1, ..., one less than their number."
         )
     return np.array(classes, dtype=object)[codes.astype(np.int64)]
+
+
+_IDX_TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+_IDX_NAME = re.compile(r"(?P<stem>.*)-idx\d-ubyte(?:\.gz)?")
+
+
+def is_idx(path: Path) -> bool:
+    """Whether a file is called like an IDX file: ``...-images-idx3-ubyte``, perhaps ``.gz``."""
+    return _IDX_NAME.fullmatch(path.name) is not None
+
+
+def read_idx(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
+    """The array in an IDX file, gzipped or not.
+
+    A header of 4 bytes (0, 0, the code of the type, the number of axes) is followed by one
+    big-endian 32-bit size per axis, then by the numbers.
+
+    References:
+        LeCun, Cortes and Burges (1998), The MNIST database of handwritten digits.
+    """
+    raw = read_bytes(path, limit_bytes)
+    if len(raw) < 4 or raw[:2] != b"\0\0" or raw[2] not in _IDX_TYPES or not 1 <= raw[3] <= 5:
+        raise DataError(f"{path} is not an IDX file: its first bytes are {raw[:4].hex(' ')}.")
+    axes, dtype = raw[3], np.dtype(_IDX_TYPES[raw[2]])
+    start = 4 + 4 * axes
+    if len(raw) < start:
+        raise DataError(f"{path} ends in its header.")
+    shape = struct.unpack_from(f">{axes}I", raw, 4)
+    count = int(np.prod(shape, dtype=object))
+    if len(raw) != start + count * dtype.itemsize:
+        raise DataError(
+            f"{path} claims {' x '.join(map(str, shape))} numbers; it holds "
+            f"{len(raw) - start:,} bytes of them. Fetch it again."
+        )
+    values = np.frombuffer(raw, dtype, count, start).reshape(shape)
+    return values.astype(dtype.newbyteorder("="))
+
+
+def labels_beside(path: Path) -> Path | None:
+    """The file of labels that belongs to a file of images; None if it is not there."""
+    stem = path.name.partition("-idx")[0].replace("images", "labels")
+    names = [f"{stem}-idx1-ubyte", f"{stem}-idx1-ubyte.gz"]
+    found = (path.with_name(name) for name in names)
+    return next((each for each in found if each != path and each.is_file()), None)

@@ -1,25 +1,26 @@
-"""From a list of files to grids with their table."""
+"""Reads a list of files into grids with their table."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
-from ansatz.data.grids.gather import gather, refuse_or_tell
-from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.grid_files import GridFiles, in_runs
 from ansatz.data.grids.grid_table import GridTable
-from ansatz.data.grids.grids import Grids
+from ansatz.data.grids.grids import Grids, digest
 from ansatz.data.grids.image import FIRST_PAGE, Look
+from ansatz.data.grids.image_file import bombs_are_errors
 from ansatz.data.grids.images import choose_kind, image_files, look_at
-from ansatz.data.grids.listing import Listing, family
+from ansatz.data.grids.listing import Listing, family, report_damaged
 from ansatz.data.grids.mask_files import mask_files
 from ansatz.data.grids.masks import Masks
 from ansatz.data.grids.options import Options, refuse_given
 from ansatz.data.grids.stacks import stack_files
 from ansatz.data.grids.volumes import array_files
-from ansatz.errors import DataError, UsageError
+from ansatz.errors import DataError, ResourceError, UsageError
 
 _LARGE = 1024 * 1024  # pixels
 
@@ -49,7 +50,7 @@ def assemble(listing: Listing, options: Options) -> GridTable:
         if _kind(files, coded) != chosen:
             store = gather(files, options.memory, damaged)
             cells = None if coded is None else gather(coded[0], options.memory, damaged)
-    kept = refuse_or_tell(damaged, len(listing.paths), options.skips, notes)
+    kept = report_damaged(damaged, len(listing.paths), options.skips, notes)
     if isinstance(store, GridFiles):
         notes.append(_from_files(Grids(files), options))
     frame = pd.DataFrame(listing.columns, index=range(len(listing.paths)))
@@ -71,7 +72,7 @@ def _choose(
     damaged: dict[int, DataError],
     notes: list[str],
 ) -> tuple[GridFiles, Coded]:
-    """What the files become, decided by those that are not known to be damaged."""
+    """Chooses what the files become, by those that are not known to be damaged."""
     if families == {"array"}:
         refuse_given(
             f"{listing.origin} holds arrays, which have no pages", pages=options.said_pages
@@ -94,7 +95,7 @@ def _images(
         _compare_sizes(listing, looks, options, damaged)
     places = [k for k, each in enumerate(looks) if each is not None and k not in damaged]
     if not places or (damaged and not options.skips):
-        refuse_or_tell(damaged, len(looks), options.skips, notes)
+        report_damaged(damaged, len(looks), options.skips, notes)
     seen = [each for k in places if (each := looks[k]) is not None]
     if options.pages == "first":
         seen = [_without(each, FIRST_PAGE) for each in seen]
@@ -108,7 +109,7 @@ def _images(
     )
     if math.prod(kind.size) > _LARGE:
         notes.append(
-            f"images of {kind.size[0]} x {kind.size[1]} take long to learn from: --size "
+            f"images of {kind.size[0]} x {kind.size[1]} take long to train on: --size "
             "(size=) reads them smaller."
         )
     files = image_files(listing.places, listing.names, kind, options.limits)
@@ -171,3 +172,41 @@ def _from_files(grids: Grids, options: Options) -> str:
 def _size(count: int) -> str:
     unit, name = next((u for u in ((2**30, "GB"), (2**20, "MB")) if count >= u[0]), (2**10, "KB"))
     return f"{count / unit:.3g} {name}"
+
+
+def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tensor | GridFiles:
+    """A tensor of all files if it takes at most ``memory`` bytes, else the files with digests."""
+
+    def attempt(place: int) -> np.ndarray | DataError:
+        try:
+            return files.read(files.paths[place])
+        except DataError as error:
+            return error
+
+    count = len(files.paths)
+    size = count * math.prod(files.shape) * files.dtype.itemsize
+    fits = size <= memory
+    made = _allocated((count, *files.shape), files.dtype, size) if fits else torch.empty(0)
+    kept = made.numpy()
+    digests = np.zeros(count, np.uint64)
+    places = [place for place in range(count) if place not in damaged]
+    with bombs_are_errors():
+        arrays = in_runs(attempt, places, files.paths, ahead=files.ahead)
+        for place, found in zip(places, arrays, strict=True):
+            if isinstance(found, DataError):
+                damaged[place] = found
+            elif fits:
+                kept[place] = found
+            else:
+                digests[place] = digest(found)
+    return made if fits else files._replace(digests=digests)
+
+
+def _allocated(shape: tuple[int, ...], dtype: torch.dtype, size: int) -> Tensor:
+    try:
+        return torch.empty(shape, dtype=dtype)
+    except RuntimeError:
+        raise ResourceError(
+            f"the decoded examples take {size / 2**30:.1f} GB, which are not free. "
+            "Read them smaller (--size) or from their files (--memory-limit)."
+        ) from None

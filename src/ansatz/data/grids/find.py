@@ -1,15 +1,15 @@
-"""Which files hold the examples, before any of them is read."""
+"""Lists the files that hold the examples, before any of them is read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from ansatz.data.files import checked_path
-from ansatz.data.grids.by_page import by_page
+from ansatz.data.grids.arrays import is_idx
 from ansatz.data.grids.folder import list_folder, list_inputs
-from ansatz.data.grids.idx import is_idx
-from ansatz.data.grids.listing import Listing, family
+from ansatz.data.grids.image_file import Limits, count_pages
+from ansatz.data.grids.listing import Listing, family, report_damaged
 from ansatz.data.grids.options import Options, refuse_given
 from ansatz.data.grids.path_table import list_table
 from ansatz.errors import DataError, UsageError
@@ -19,12 +19,7 @@ _TABLES = frozenset(".csv .tsv .txt .parquet .pq .arrow .feather .ipc".split())
 
 
 def list_files(data: Any, options: Options) -> Listing | None:
-    """The files that hold one example each; None where data are arrays or a data set's name.
-
-    Args:
-        data: as of :func:`~ansatz.data.grids.read_grids`.
-        options: how they will be read.
-    """
+    """The files that hold one example each; None where data are arrays or a data set's name."""
     listing = _list(data, options, options.image, options.masks)
     if listing is None or not _are_images(listing):
         return listing
@@ -140,3 +135,49 @@ def _from_paths(data: Sequence[Any], masks: Any) -> Listing:
         if len(listing.masks) != len(paths):
             raise UsageError(f"{len(paths)} images and {len(listing.masks)} masks.")
     return listing
+
+
+def by_page(listing: Listing, limits: Limits, *, skip: bool = False) -> Listing:
+    """The listing with a row for each page, and a column ``page`` that counts them from 1."""
+    damaged: dict[int, DataError] = {}
+    counts = [_count(listing, place, limits, damaged) for place in range(len(listing.paths))]
+    kept = report_damaged(damaged, len(counts), skip, listing.notes)
+    if set(counts) == {1}:
+        return listing
+    rows = [(k, page) for k in kept.tolist() for page in _page_numbers(counts[k])]
+    columns = {name: [cells[k] for k, _ in rows] for name, cells in listing.columns.items()}
+    return Listing(
+        listing.origin,
+        [listing.paths[k] for k, _ in rows],
+        [listing.names[k] + ("" if page is None else f" page {page + 1}") for k, page in rows],
+        {"page": [1 + (page or 0) for _, page in rows], **columns},
+        [listing.masks[k] for k, _ in rows] if listing.masks else [],
+        listing.notes,
+        listing.target,
+        [page for _, page in rows],
+    )
+
+
+def _count(listing: Listing, place: int, limits: Limits, damaged: dict[int, DataError]) -> int:
+    """Pages of a file, and of its mask."""
+    path, mask = listing.paths[place], listing.masks[place] if listing.masks else None
+    try:
+        count = count_pages(path, limits)
+        masks = count if mask is None else count_pages(mask, limits)
+    except DataError as error:
+        damaged[place] = error
+        return 0
+    if count != masks:
+        raise DataError(
+            f"{path} has {_page_text(count)}, its mask {mask} {_page_text(masks)}: each page needs "
+            "its mask."
+        )
+    return count
+
+
+def _page_numbers(count: int) -> Iterable[int | None]:
+    return [None] if count == 1 else range(count)
+
+
+def _page_text(count: int) -> str:
+    return "one page" if count == 1 else f"{count} pages"

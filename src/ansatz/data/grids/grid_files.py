@@ -1,16 +1,85 @@
-"""Files, pages or tiles that each hold one grid, decoded when they are needed."""
+"""Files, pages or tiles that each hold one grid, decoded by a few threads when needed."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.data.grids.page import Place
-from ansatz.data.grids.pool import in_order
-from ansatz.data.grids.tile import Tile
+from ansatz.data.grids.image_file import kept_open
+from ansatz.data.grids.places import Page, Place, Tile
+
+T = TypeVar("T")
+R = TypeVar("R")
+_MOST = 8  # threads; a disk is not faster for more
+
+
+def in_order(
+    function: Callable[[T], R], items: Iterable[T], *, workers: int | None = None, ahead: int = 32
+) -> Iterator[R]:
+    """``map(function, items)``, computed by threads up to ``ahead`` items in advance.
+
+    Decoders of images leave Python's lock, so that threads decode side by side. No more than
+    ``ahead`` results wait at any time. An error comes out at its item's place; whoever stops
+    early leaves no thread behind.
+    """
+    workers = workers or min(_MOST, os.cpu_count() or 1)
+    waiting: deque[Future[R]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="ansatz-read") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+_LONGEST = 256  # pages
+
+
+def in_runs(
+    function: Callable[[int], R],
+    numbers: Sequence[int],
+    places: Sequence[Place | Tile],
+    *,
+    ahead: int,
+) -> Iterator[R]:
+    """``map(function, numbers)`` by threads, where each number stands for a file or a page.
+
+    Neighbouring pages of one file are one thread's work, which opens the file once.
+    """
+
+    def work(run: list[int]) -> list[R]:
+        with kept_open():
+            return [function(number) for number in run]
+
+    runs = list(_runs(numbers, places, min(_LONGEST, ahead)))
+    longest = max(map(len, runs), default=1)
+    for found in in_order(work, runs, ahead=max(1, ahead // longest)):
+        yield from found
+
+
+def _runs(
+    numbers: Sequence[int], places: Sequence[Place | Tile], longest: int
+) -> Iterator[list[int]]:
+    def key(number: int) -> object:
+        place = places[number]
+        return place.path if isinstance(place, Page) else number
+
+    for _, group in groupby(numbers, key):
+        run = list(group)
+        yield from (run[start : start + longest] for start in range(0, len(run), longest))
+
 
 _MOST_AHEAD = 32
 _WAITING_BYTES = 2**28

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ansatz.data.grids.page import Page, Place, file_of
+from ansatz.data.grids.places import Page, Place, file_of
 from ansatz.errors import DataError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -21,16 +21,12 @@ _PNM = (".pgm", ".ppm", ".pbm", ".pnm")
 _PNM_HEADER = 4096  # bytes
 _WITH_TAGS = ("exif", "Raw profile type exif", "XML:com.adobe.xmp", "xmp")
 SIDEWAYS = (5, 6, 7, 8)  # values of the EXIF tag that exchange height and width
+MOST_PAGES = 2**15
 _THREAD = threading.local()
 
 
 class Limits(NamedTuple):
-    """What a file may claim before anything of it is decoded.
-
-    Args:
-        pixels: height times width.
-        bytes: of the file.
-    """
+    """Limits on what a file's header may declare, checked before decoding."""
 
     pixels: int = 40_000_000
     bytes: int = 2**28
@@ -73,13 +69,7 @@ def kept_open() -> Iterator[None]:
 
 @contextmanager
 def opened(path: Place, limits: Limits, *, anew: bool = False) -> "Iterator[Image]":
-    """Pillow's image, its header read; whatever a decoder makes of foreign bytes ends in one line.
-
-    Args:
-        path: the file, or one page of it.
-        limits: what it may claim.
-        anew: open the file even if it is kept open.
-    """
+    """Opens an image and reads its header; any decoder's failure becomes a one-line error."""
     pillow = _pillow()
     check_file(file_of(path), limits.bytes)
     try:
@@ -138,7 +128,7 @@ def _close(kept: "dict[Path, Image]") -> None:
 
 
 def check_file(path: Path, limit_bytes: int) -> None:
-    """Refuses what is no regular file, is empty or too long."""
+    """Rejects a path that is not a regular file, is empty or too long."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -201,7 +191,7 @@ def orientation(image: Any) -> int:
     try:
         # The base method: the one for PNG decodes the whole image to find tags behind its pixels.
         turn = _pillow().Image.getexif(image).get(0x0112, 1)
-    except Exception:  # a damaged tag is no reason to refuse an image
+    except Exception:  # a damaged tag does not spoil the image
         return 1
     return turn if turn in range(1, 9) else 1
 
@@ -230,3 +220,27 @@ def _pillow() -> Any:
     except ImportError:
         raise MissingExtraError("image files", "vision") from None
     return Image
+
+
+def count_pages(path: Path, limits: Limits) -> int:
+    """Counts the pages or frames of a file; decodes none, and counts damaged ones too."""
+    with opened(path, limits) as image:
+        if image.format != "TIFF":
+            count = int(getattr(image, "n_frames", 1))
+        else:  # whose pages are a chain that may be made endless
+            count = _count_tiff_pages(image)
+    if count > MOST_PAGES:
+        raise DataError(f"{path} declares more than {MOST_PAGES:,} pages: not decoded.")
+    return count
+
+
+def _count_tiff_pages(image: Any) -> int:
+    """Pages of a TIFF file, up to one that is damaged and leads no further."""
+    for number in range(1, MOST_PAGES + 1):
+        try:
+            image.seek(number)
+        except EOFError:
+            return number
+        except Exception:  # whoever reads this page says what is wrong with it
+            return number + 1
+    return MOST_PAGES + 1

@@ -3,22 +3,72 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 
-from ansatz.data.grids.fitting import check_scale, common_size, fitted
-from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.grid_files import GridFiles, in_runs
 from ansatz.data.grids.image import Depth, Look, decode, decode_planes, look
 from ansatz.data.grids.image_file import Limits, bombs_are_errors
-from ansatz.data.grids.page import Place
-from ansatz.data.grids.runs import in_runs
+from ansatz.data.grids.places import Place
 from ansatz.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MOST_SCALE = 16  # an image that would be enlarged or shrunk more belongs to another set
+
+
+def common_size(sizes: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The size that images are brought to: that of at least half of them, else the medians."""
+    (size, count), *_ = Counter(sizes).most_common(1)
+    if 2 * count >= len(sizes):
+        return size
+    height, width = np.median(np.array(sizes), axis=0)
+    return round(float(height)), round(float(width))
+
+
+def inner_box(size: tuple[int, int], target: tuple[int, int]) -> tuple[int, int, int, int]:
+    """(top, left, height, width) of an image of ``size``, scaled to fit, inside ``target``."""
+    scale = min(target[0] / size[0], target[1] / size[1])
+    height, width = (max(1, min(t, round(s * scale))) for s, t in zip(size, target, strict=True))
+    return (target[0] - height) // 2, (target[1] - width) // 2, height, width
+
+
+def check_scale(name: str, size: tuple[int, int], target: tuple[int, int]) -> None:
+    """Refuses an image that would be scaled by more than a factor of 16."""
+    scale = min(target[0] / size[0], target[1] / size[1])
+    if not 1 / MOST_SCALE <= scale <= MOST_SCALE:
+        raise DataError(
+            f"{name} is {_size_text(size)}, the others are some {_size_text(target)}: it would be "
+            f"scaled by {scale:.3g}. Leave it out, or say the size that is wanted (--size, size=)."
+        )
+
+
+def fitted(image: "Image", target: tuple[int, int], *, nearest: bool = False) -> np.ndarray:
+    """An image as an array ``(H, W)`` or ``(H, W, C)`` of the size ``target``, zero around it.
+
+    Bilinear interpolation, wide enough not to alias when it shrinks.
+    """
+    if (image.height, image.width) == target:
+        return np.asarray(image)
+    from PIL.Image import Resampling
+
+    top, left, height, width = inner_box((image.height, image.width), target)
+    how = Resampling.NEAREST if nearest else Resampling.BILINEAR
+    inner = np.asarray(image.resize((width, height), how))
+    made = np.zeros((*target, *inner.shape[2:]), inner.dtype)
+    made[top : top + height, left : left + width] = inner
+    return made
+
+
+def _size_text(size: tuple[int, int]) -> str:
+    return f"{size[0]} x {size[1]}"
 
 
 class Kind(NamedTuple):
-    """What all images of a set become.
+    """The size, channels and depth that all images of a set get.
 
     Args:
         size: (H, W).
@@ -35,7 +85,7 @@ class Kind(NamedTuple):
 def look_at(
     paths: Sequence[Place], limits: Limits, damaged: dict[int, DataError]
 ) -> list[Look | None]:
-    """What the files' headers say; files that cannot be read are put into ``damaged``."""
+    """Reads the files' headers; puts files that cannot be read into ``damaged``."""
 
     def attempt(place: int) -> Look | DataError:
         try:
@@ -85,7 +135,7 @@ def choose_kind(
 
 
 def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
-    """One image as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit."""
+    """Reads one image as ``(C, H, W)`` of a set's kind: uint8, or float32 beyond 8 bits."""
     if kind.depth != "8 bit":
         planes = decode_planes(path, kind.channels, kind.depth, limits, kind.size)
         return np.stack([fitted(plane, kind.size) for plane in planes])

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from ansatz.data.grids.page import Page, Place
+import numpy as np
+
+from ansatz.data.grids.places import Page, Place
 from ansatz.errors import DataError
 
 ARRAYS = frozenset({".npy", ".nii"})
+ADVICE = " To leave such files out: --skip-corrupt (on_corrupt='skip')."
 _DEEPEST = 8  # folders below the one given
 SUFFIXES = frozenset(
     ".png .jpg .jpeg .jpe .jfif .webp .bmp .gif .tif .tiff .pgm .ppm .pbm .pnm".split()
@@ -48,12 +51,12 @@ class Listing:
 
     @property
     def places(self) -> list[Place]:
-        """Where each example is."""
+        """The place of each example."""
         return self._on_pages(self.paths)
 
     @property
     def mask_places(self) -> list[Place]:
-        """Where each example's mask is."""
+        """The place of each example's mask."""
         return self._on_pages(self.masks)
 
     def _on_pages(self, paths: list[Path]) -> list[Place]:
@@ -116,3 +119,19 @@ def _visible(folder: Path) -> Iterator[Path]:
 
 def _refuse(error: OSError) -> NoReturn:
     raise DataError(f"{error.filename} cannot be read: {error.strerror or error}.") from None
+
+
+def report_damaged(
+    damaged: dict[int, DataError], count: int, skips: bool, notes: list[str]
+) -> np.ndarray:
+    """Returns the readable places; raises or notes an error about the others."""
+    if damaged:
+        first, *others = (str(damaged[place]) for place in sorted(damaged))
+        many = f" {len(others)} more cannot be read." if others else ""
+        if not skips:
+            raise DataError(f"{first}{many}{ADVICE}")
+        if len(damaged) == count:
+            raise DataError(f"{first}{many} Nothing is left.")
+        listed = " ".join([first, *others[:4]])
+        notes.append(f"{len(damaged)} of {count} files left out: {listed}")
+    return np.array([place for place in range(count) if place not in damaged], np.int64)

@@ -1,28 +1,26 @@
-"""Grids from wherever they are."""
+"""Reads grids from wherever they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from torch import Tensor
 
-from ansatz.data.files import LIMIT_BYTES, checked_path
+from ansatz.data.files import LIMIT_BYTES, checked_path, load_npz
 from ansatz.data.frames import as_frame
-from ansatz.data.grids.arrays import from_arrays
+from ansatz.data.grids.arrays import from_arrays, is_idx, labels_beside, read_idx
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.find import ARRAYS, is_data_set, is_table, list_files
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
-from ansatz.data.grids.idx import is_idx, labels_beside, read_idx
+from ansatz.data.grids.image import look
 from ansatz.data.grids.layout import as_values, channels_first
-from ansatz.data.grids.listing import family
-from ansatz.data.grids.options import Options, refuse_given
-from ansatz.data.grids.reading_options import GridOptions
+from ansatz.data.grids.listing import ADVICE, Listing, family, report_damaged
+from ansatz.data.grids.options import GridOptions, Options, refuse_given
 from ansatz.data.grids.tiles import cut_tiles
 from ansatz.data.grids.volumes import load_array
-from ansatz.data.npz import load_npz
 from ansatz.errors import DataError, UsageError
 
 
@@ -37,7 +35,7 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
             the size that at least half of the images have, else the medians.
         channels: how many: image files can have 1 or 3, arrays must have that many. For arrays
             also where they are: ``"first"``, ``"last"``, None or ``"none"`` for no channels;
-            ``"auto"`` tells by the shape.
+            ``"auto"`` decides by the shape.
         image: the column of paths in a table, which may lack their ending (``0001``); None looks
             for one.
         masks: a folder of masks, a table's column of paths to them, an array, or, for one file
@@ -45,15 +43,15 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
         pages: what the pages of image files (TIFF stacks, animations) are: ``"images"``, an
             example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
             ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
-        tiles: cut each example with its mask into so many, blocks along its longest axis
-            (:func:`~.tiles.cut_tiles`), so that a single one can be learned from and evaluated.
+        tiles: number of tiles that each example with its mask is cut into along its longest axis
+            (:func:`~.tiles.cut_tiles`), so that a single example can be split.
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known", or the colour, ``"#000000"``, which
             also reads palettes by their colours.
         signals: whether each row's numbers in a table are one signal.
-        target: columns of a table of signals that are no part of the signal.
+        target: columns of a table of signals that are not part of the signal.
         outcomes: False reads the examples alone, to predict them: masks may be missing, and
-            folders are no classes.
+            folders are not classes.
         shares: True makes shares in [0, 1] of images of 8 bits, as of 16 bits; False reads
             colours of 16 bits at 8; None takes what the files have, and shares where both occur.
         limit_pixels: height times width that an image file may declare.
@@ -196,12 +194,7 @@ def _from_idx(path: Path, options: Options) -> GridTable:
 
 
 def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
-    """Signals of one channel: the columns of numbers, in their order, that are not targets.
-
-    Args:
-        data: a table's file or frame.
-        target: columns that stay columns, if they are there; those of words do so anyway.
-    """
+    """Signals of one channel: the columns of numbers, in their order, that are not targets."""
     origin, notes = "the table", []
     if isinstance(data, str | PathLike):
         from ansatz.data.table import read_table
@@ -226,3 +219,54 @@ def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
     rest = frame.drop(columns=numbers).reset_index(drop=True)
     notes.append(f"{len(numbers)} columns of numbers were read as a signal of one channel.")
     return GridTable(origin, rest, grids, None, notes, there[0] if there else None)
+
+
+class Each(NamedTuple):
+    """One file, or one page of it.
+
+    Args:
+        table: of one example; of all examples where data are not files.
+        size: (height, width) that the image had where it was brought to another.
+        stack: the name of the file that the image is a page of; None for a whole file.
+    """
+
+    table: GridTable
+    size: tuple[int, int] | None = None
+    stack: str | None = None
+
+
+def read_each(data: Any, *, notes: list[str], **reading: Unpack[GridOptions]) -> Iterator[Each]:
+    """A table for each file, or for each page where pages are images.
+
+    What is not a list of files (arrays, a data set by name) is one table.
+    """
+    reading["outcomes"] = False
+    options = Options.of(**reading)
+    listing = None if options.signals else list_files(data, options)
+    if listing is None:
+        table = read_grids(data, **reading)
+        notes += table.notes
+        yield Each(table)
+        return
+    notes += listing.notes
+    damaged: dict[int, DataError] = {}
+    for place, path in enumerate(listing.places):
+        try:
+            table = assemble(listing.one(place), options._replace(on_corrupt="refuse"))
+        except DataError as error:
+            if not options.skips:
+                raise
+            damaged[place] = DataError(str(error).removesuffix(ADVICE))
+            continue
+        said = [note.replace("1 of 1 images", "some images") for note in table.notes]
+        notes += [note for note in said if note not in notes]
+        is_fitted = options.size is not None and family(listing.paths[place]) == "image"
+        size = look(path, options.limits).size if is_fitted else None
+        yield Each(table, size, _stack_name(listing, place))
+    report_damaged(damaged, len(listing.paths), options.skips, notes)
+
+
+def _stack_name(listing: Listing, place: int) -> str | None:
+    """The name of the file that an example is a page of."""
+    page = listing.pages[place] if listing.pages else None
+    return None if page is None else listing.names[place].removesuffix(f" page {page + 1}")

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ansatz.data.bundles import IMAGE_BUNDLES
+from ansatz.data.grids.arrays import is_idx
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
-from ansatz.data.grids.idx import is_idx
 from ansatz.data.grids.listing import family
 from ansatz.data.grids.path_table import image_columns, local_name
-from ansatz.data.image_bundles import IMAGE_BUNDLES
 
 _LOOKED_AT = 1000  # entries of a folder
 _FOLDERS = 5  # of a folder

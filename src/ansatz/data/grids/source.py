@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from ansatz.data.batch import Batch
+from ansatz.data.grids.grid_files import in_order
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.masks import Masks
-from ansatz.data.grids.pool import in_order
 from ansatz.data.source import TensorSource
 
 _AHEAD = 4  # batches decoded before their turn; together with one per thread they are in memory

@@ -8,18 +8,16 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from ansatz.data.grids.by_page import count_pages
-from ansatz.data.grids.grid_files import GridFiles
+from ansatz.data.grids.grid_files import GridFiles, in_order
 from ansatz.data.grids.image import Look, look
-from ansatz.data.grids.image_file import Limits, bombs_are_errors, kept_open
+from ansatz.data.grids.image_file import Limits, bombs_are_errors, count_pages, kept_open
 from ansatz.data.grids.images import Kind, choose_kind, read_image
 from ansatz.data.grids.layout import check_shape
 from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.mask_files import open_mask, values_of_all
 from ansatz.data.grids.masks import class_names, codes_of
 from ansatz.data.grids.options import Options
-from ansatz.data.grids.page import Page
-from ansatz.data.grids.pool import in_order
+from ansatz.data.grids.places import Page
 from ansatz.data.grids.volumes import LIMIT_BYTES
 from ansatz.errors import DataError
 
@@ -27,10 +25,10 @@ Size = tuple[int, int, int]  # pages, height, width
 
 
 def look_through(path: Path, limits: Limits) -> list[Look]:
-    """What the headers of all pages say; they have one size, and fit into memory together."""
+    """Reads the headers of all pages; they must have one size and fit into memory together."""
     count = count_pages(path, limits)
     if count == 1:
-        raise DataError(f"{path} has one page, which is no volume: leave out --pages (pages=).")
+        raise DataError(f"{path} has one page, which is not a volume: leave out --pages (pages=).")
     with kept_open():
         found = [look(Page(path, number), limits) for number in range(count)]
     for number, each in enumerate(found):
@@ -39,10 +37,10 @@ def look_through(path: Path, limits: Limits) -> list[Look]:
                 f"{Page(path, number)} is {_text(each.size)}, the first {_text(found[0].size)}: "
                 "the pages of a volume have one size. As images of their own: --pages images."
             )
-    cells = sum(math.prod(each.size) * _bytes(each) for each in found)
-    if cells > LIMIT_BYTES:
+    size = sum(math.prod(each.size) * _bytes(each) for each in found)
+    if size > LIMIT_BYTES:
         raise DataError(
-            f"{path} declares {count} pages of {_text(found[0].size)}, {cells:,} bytes, more than "
+            f"{path} declares {count} pages of {_text(found[0].size)}, {size:,} bytes, more than "
             f"{LIMIT_BYTES:,}: not decoded."
         )
     return found
@@ -128,12 +126,12 @@ def _numbers(path: Path, colours: bool, size: Size, limits: Limits) -> np.ndarra
 
 
 def _coded(path: Path, values: np.ndarray, numbers: Callable[[Path], np.ndarray]) -> np.ndarray:
-    """``(1, D, H, W)`` uint8 codes; 255 for what is no class."""
+    """``(1, D, H, W)`` uint8 codes; 255 for what is not a class."""
     return codes_of(numbers(path), values)[None]
 
 
 def _bytes(seen: Look) -> int:
-    """Of a decoded cell."""
+    """Of a decoded pixel."""
     return (3 if seen.is_colour else 1) * (1 if seen.depth == "8 bit" else 4)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansatz.data.arrow import _import, _one_line
+from ansatz.data.table import _import, _one_line
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:
@@ -15,11 +15,7 @@ PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 
 
 class ArrowParts:
-    """The row groups of Parquet files or the record batches of Arrow files, each by its number.
-
-    Args:
-        paths: one or several files of one kind, whose columns have the same names in any order.
-    """
+    """The row groups of Parquet files or the record batches of Arrow files, each by its number."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.paths = paths

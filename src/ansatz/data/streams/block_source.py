@@ -1,12 +1,58 @@
-"""Batches from a table on disk: blocks in a new order each epoch, rows mixed within a window."""
+"""Blocks on disk, and shuffled batches from them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.data.batch import Batch, all_tensors, map_tensors, take_rows
+from ansatz.data.streams.kinds import Kinds
+from ansatz.data.table import _import
 from ansatz.seeds import generator
+from ansatz.storage.disk import explain
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class BlockFile:
+    """A table written block by block and read in any order: what text costs is paid once.
+
+    Each block is an Arrow stream of its own, uncompressed, so that the kind of a column may still
+    change while the file grows; :class:`Kinds` settles it in reading.
+    """
+
+    def __init__(self, path: Path, kinds: Kinds) -> None:
+        self.path, self.kinds = path, kinds
+        self.counts: list[int] = []
+        self._starts = [0]
+
+    def append(self, frame: "pd.DataFrame") -> None:
+        """Writes one block; a full disk is a :class:`~ansatz.errors.ResourceError`."""
+        arrow = _import("ipc", "streams")
+        table = arrow.Table.from_pandas(frame, preserve_index=False)
+        sink = arrow.BufferOutputStream()
+        with arrow.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        content = sink.getvalue()
+        try:
+            with self.path.open("ab") as file:
+                file.write(content)
+        except OSError as error:
+            raise explain(error, self.path) from error
+        self.counts.append(len(frame))
+        self._starts.append(self._starts[-1] + len(content))
+
+    def read(self, number: int) -> "pd.DataFrame":
+        """One block, its index that of the rows before it were all blocks one table."""
+        arrow = _import("ipc", "streams")
+        with self.path.open("rb") as file:
+            file.seek(self._starts[number])
+            content = file.read(self._starts[number + 1] - self._starts[number])
+        frame = arrow.ipc.open_stream(content).read_all().to_pandas(ignore_metadata=True)
+        return self.kinds.settle(frame)
 
 
 class BlockSource:
@@ -24,16 +70,6 @@ class BlockSource:
         seed: of both orders.
         window: blocks whose rows are mixed; memory grows with it.
         shuffle: False keeps the table's own order.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.data.streams import BlockSource
-        >>> x = torch.arange(10.0).unsqueeze(1)
-        >>> blocks = [Batch.of(x[:4], x[:4, 0]), Batch.of(x[4:], x[4:, 0])]
-        >>> source = BlockSource(blocks.__getitem__, [4, 6], batch_size=3, seed=0)
-        >>> [len(batch.index) for batch in source.batches(epoch=0, start=1)]
-        [3, 3, 1]
     """
 
     def __init__(

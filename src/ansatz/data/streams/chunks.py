@@ -1,19 +1,24 @@
-"""A text file in chunks that end where a record ends, whatever its size, packing and encoding."""
+"""Text files in chunks that end where a record ends, and their rows."""
 
 import codecs
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ansatz.data.encoding import _MARKS
+from ansatz.data.csv import Dialect, _outside_quotes, parse_csv
 from ansatz.data.files import _GZIP_MAGIC, _MAX_RATIO
-from ansatz.data.row_lengths import _outside_quotes
+from ansatz.data.header import _MARKS, read_header, sniff_delimiter
+from ansatz.data.streams.kinds import Kinds
 from ansatz.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CHUNK_BYTES = 4 * 2**20  # some 20,000 rows of a usual table
 _LONGEST = 64 * 2**20  # of one record; beyond, a double quote was never closed
@@ -35,17 +40,7 @@ def chunks(
     notes: list[str] | None = None,
     size: int = CHUNK_BYTES,
 ) -> Iterator[Chunk]:
-    r"""The text of a file, gzipped or not, cut at record ends; a quoted line end is none.
-
-    Args:
-        path: the file.
-        origin: its name, for errors.
-        encoding: any codec that Python knows; None goes by the byte-order mark, then UTF-8, then
-            cp1252, as the reader of whole files does.
-        delimiter: decides where a double quote opens a cell.
-        notes: takes what was assumed.
-        size: bytes per chunk, about.
-    """
+    r"""The text of a file, gzipped or not, cut at record ends; a quoted line end is none."""
     rest, lines = b"", 0
     for text in _texts(path, origin, encoding, notes if notes is not None else [], size):
         rest += text
@@ -69,7 +64,7 @@ def _texts(
     path: Path, origin: str, encoding: str | None, notes: list[str], size: int
 ) -> Iterator[bytes]:
     r"""UTF-8 with ``\n`` at the line ends, in chunks that may end anywhere."""
-    chunks = _chunks(path, size)
+    chunks = _byte_chunks(path, size)
     first = next(chunks, b"")
     codec, skip = _codec(first, origin, encoding, notes)
     decoder = _Decoder(origin, codec, guess=encoding is None, notes=notes)
@@ -153,7 +148,7 @@ def _codec(first: bytes, origin: str, encoding: str | None, notes: list[str]) ->
     return "utf-8", 0
 
 
-def _chunks(path: Path, size: int) -> Iterator[bytes]:
+def _byte_chunks(path: Path, size: int) -> Iterator[bytes]:
     """The unpacked bytes; a file that unpacks to 200 times its size is refused, as in memory."""
     packed, unpacked = path.stat().st_size, 0
     try:
@@ -178,7 +173,7 @@ def _chunks(path: Path, size: int) -> Iterator[bytes]:
 
 
 def _last_end(text: bytes, delimiter: str) -> int:
-    """Where the last whole record ends; 0 if none does."""
+    """Finds the end of the last whole record; 0 if none ends."""
     end = text.rfind(b"\n") + 1
     if end == 0 or b'"' not in text:
         return end
@@ -207,3 +202,86 @@ def _quoted_spans(text: bytes, delimiter: str) -> list[tuple[int, int]]:
     return [
         (found.start(), found.end() if found[1] else len(text) + 1) for found in cell.finditer(text)
     ]
+
+
+_COUNTED = re.compile(r"(column '.*': )(\d+)( cells .*)", re.DOTALL)
+
+
+def delimited_frames(
+    path: Path,
+    origin: str,
+    dialect: Dialect,
+    kinds: Kinds,
+    *,
+    notes: list[str] | None = None,
+    block_bytes: int = CHUNK_BYTES,
+) -> "Iterator[pd.DataFrame]":
+    r"""The rows of a file in frames whose index counts the rows of the whole file.
+
+    Each chunk is read by :func:`~ansatz.data.csv.parse_csv`, so that cells mean what they mean in
+    a file that is read at once. What a column is, the first rows with a value in it decide: a word
+    that comes later among numbers is an error with its row.
+    """
+    said: list[str] = []
+    row = 0
+    names: list[str] | None = None
+    mark = dialect.delimiter or _sniff(path, origin, dialect)
+    parts = chunks(
+        path, origin, encoding=dialect.encoding, delimiter=mark, notes=said, size=block_bytes
+    )
+    plain = replace(dialect, encoding=None, allow_empty=True, delimiter=mark)
+    for text, lines in parts:
+        if names is None:
+            blank = _without_comments(text, dialect)
+            names = read_header(
+                blank, origin, mark, header=dialect.header, names=dialect.names
+            ).names
+            fixed, again = plain, 0
+        else:
+            # A header of its own: a first row of another width is then an error with its line.
+            head = (" " if mark == "whitespace" else mark).join("c" for _ in names)
+            text, again = head.encode() + b"\n" + text, 1
+            fixed = replace(plain, header=True, names=names)
+        if not _without_comments(text, dialect).strip():
+            continue
+        fixed = replace(fixed, text={*dialect.text, *kinds.text})
+        found = parse_csv(text, origin, fixed, lines_before=lines - again, rows_before=row)
+        frame = found.frame
+        frame.index = range(row, row + len(frame))
+        said += found.notes
+        kinds.observe(frame, strict=dialect.strict)
+        row += len(frame)
+        if len(frame):
+            yield frame
+    if names is None:
+        raise DataError(f"{origin} is empty. Expected a table with one row per line.")
+    if notes is not None:
+        notes += merge_notes(said)
+
+
+def merge_notes(notes: Collection[str]) -> list[str]:
+    """Each sentence once; counts of cells of one column are added up."""
+    counts: dict[tuple[str, str], int] = {}
+    for note in notes:
+        match = _COUNTED.fullmatch(note)
+        key = (match[1], match[3]) if match else (note, "")
+        counts[key] = counts.get(key, 0) + (int(match[2]) if match else 0)
+    return [f"{head}{count}{tail}" if tail else head for (head, tail), count in counts.items()]
+
+
+def _sniff(path: Path, origin: str, dialect: Dialect) -> str:
+    """The delimiter, by the first rows."""
+    first = next(chunks(path, origin, encoding=dialect.encoding, size=2**16), None)
+    text = b"" if first is None else _without_comments(first.text, dialect)
+    if not text.lstrip():
+        raise DataError(f"{origin} is empty. Expected a table with one row per line.")
+    mark = sniff_delimiter(text)
+    if mark == dialect.decimal:
+        raise DataError(f"{origin} seems to be cut by '{mark}', which is the decimal mark.")
+    return mark
+
+
+def _without_comments(text: bytes, dialect: Dialect) -> bytes:
+    if not dialect.comment:
+        return text
+    return re.sub(rb"(?m)^" + re.escape(dialect.comment.encode()) + rb"[^\n]*", b"", text)

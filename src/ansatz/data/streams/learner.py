@@ -1,43 +1,77 @@
-"""What a preprocessor learns, from training rows that pass by once."""
+"""Fits the preprocessing of a table in one pass over its blocks."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ansatz.data.categorical import _ordered
+from ansatz.data.categorical import MISSING, _ordered, spelled
 from ansatz.data.columns import Column
 from ansatz.data.dates import PARTS
-from ansatz.data.levels import MISSING, spelled
 from ansatz.data.numbers import number_columns, numbers_of
-from ansatz.data.numeric import NumericState, refuse_infinite
+from ansatz.data.numeric import Curve, NumericState, _moments, refuse_infinite
 from ansatz.data.preprocessing import EMBED_ABOVE, Preprocessor, _bend
-from ansatz.data.quantiles import Curve
-from ansatz.data.streams.moments import Moments
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+class Moments:
+    r"""Weighted mean and standard deviation of each column of a stream, nan left out.
+
+    Each block's own moments are taken in two passes; two blocks with weights :math:`W_a, W_b` are
+    joined by
+
+    .. math:: m = m_a + \frac{W_b}{W_a + W_b} \delta, \qquad
+        S = S_a + S_b + \frac{W_a W_b}{W_a + W_b} \delta^2, \qquad \delta = m_b - m_a
+
+    which loses no digits where the mean is large.
+
+    References:
+        Chan, Golub and LeVeque (1983), Algorithms for computing the sample variance.
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.rows = 0
+        self.weight, self.mean, self.square = (np.zeros(columns) for _ in range(3))
+        self.missing = np.zeros(columns, dtype=np.int64)
+        self.low, self.high = np.full(columns, np.nan), np.full(columns, np.nan)
+
+    def add(self, values: np.ndarray, weight: np.ndarray) -> None:
+        """Takes in values ``(N, P)`` with positive weights ``(N,)``."""
+        if len(values) == 0:
+            return
+        known = ~np.isnan(values)
+        mass = weight @ known
+        mean, deviation, missing = _moments(values, weight)
+        total = self.weight + mass
+        delta = np.where(self.weight > 0, mean - self.mean, 0.0)
+        share = np.divide(mass, total, out=np.zeros_like(total), where=total > 0)
+        self.square += mass * np.square(deviation) + self.weight * share * np.square(delta)
+        first = (self.weight == 0) & (mass > 0)
+        self.mean = np.where(first, mean, np.where(mass > 0, self.mean + share * delta, self.mean))
+        self.weight, self.missing = total, self.missing + missing
+        self.rows += len(values)
+        with np.errstate(invalid="ignore"):
+            self.low = np.fmin(self.low, np.fmin.reduce(values, axis=0))
+            self.high = np.fmax(self.high, np.fmax.reduce(values, axis=0))
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """Standard deviations, 0 where rounding of the mean alone would explain them."""
+        variance = np.divide(
+            self.square, self.weight, out=np.zeros_like(self.square), where=self.weight > 0
+        )
+        noise = (10 * np.finfo(float).eps * np.abs(self.mean)) ** 2
+        found: np.ndarray = np.where(variance <= noise, 0.0, np.sqrt(variance))
+        return found
+
+
 class Learner:
-    """Learns means, spreads, missing values and levels block by block.
+    """Learns means, standard deviations, missing values and levels block by block.
 
     The state is that of :meth:`ansatz.data.Preprocessor.fit` on the same rows: exact but for
     rounding. Columns that are bent to normal scores take their curve from a sample.
-
-    Args:
-        columns: their roles.
-        quantile: as in :meth:`ansatz.data.Preprocessor.fit`.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data import Column
-        >>> from ansatz.data.streams.learner import Learner
-        >>> learner = Learner([Column(name="age", role="numeric")])
-        >>> for ages in ([20, 40], [60]):
-        ...     learner.add(pd.DataFrame({"age": ages}))
-        >>> learner.preprocessor().transform({"age": [40.0]})[0].item()
-        0.0
     """
 
     def __init__(self, columns: list[Column], *, quantile: bool | list[str] = False) -> None:
@@ -75,13 +109,13 @@ class Learner:
     ) -> Preprocessor:
         """The preprocessor of the rows so far; bent columns take their curve from a sample."""
         if self.rows == 0:
-            raise DataError("no rows to learn from.")
+            raise DataError("no rows to train on.")
         moments = self._moments
-        spread = moments.high - moments.low
+        extent = moments.high - moments.low
         keep = [
             j
             for j, slot in enumerate(self._slots)
-            if not slot.part or slot.part == PARTS[0] or spread[j] > 1e-9
+            if not slot.part or slot.part == PARTS[0] or extent[j] > 1e-9
         ]
         slots = [self._slots[j] for j in keep]
         dates = {name: [s.part for s in slots if s.column == name] for name in self._dates}
@@ -145,7 +179,7 @@ class Learner:
 
 
 def _bent(values: np.ndarray, weight: np.ndarray) -> tuple[Curve, float, float]:
-    """The curve of a sample, and mean and spread of its scores."""
+    """The curve of a sample, and mean and standard deviation of its scores."""
     refuse_infinite(values, [""])
     curve = Curve.fit(values[:, 0], weight)
     moments = Moments(1)

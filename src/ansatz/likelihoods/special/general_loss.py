@@ -81,10 +81,6 @@ def log_partition(alpha: Tensor, b: Tensor) -> Tensor:
     trapezoidal rule in w = log x, where the branch points at x = +-i sqrt(b) are pi/2 away from the
     real line for every b, mapped by a sinh that shortens the tails: good to 14 digits, and its
     derivatives are those of the sum.
-
-    Args:
-        alpha: any shape, in double precision.
-        b: 2 - alpha.
     """
     w, log_weight = _line(alpha)
     exponent = w + log_weight - shaped_loss((2 * w).exp(), alpha.unsqueeze(-1), b.unsqueeze(-1))
@@ -109,7 +105,7 @@ def log_tail(x: Tensor, alpha: Tensor, b: Tensor, moment: int = 0) -> Tensor:
     with torch.no_grad():
         v = _fall(log_x, b, moment + 1).unsqueeze(-1)
     w = log_x.unsqueeze(-1) + v * nodes
-    # e^2w must not overflow; only moments of a likelihood with nearly no alpha reach so far.
+    # e^2w must not overflow; only moments of a distribution with nearly no alpha reach so far.
     rho = shaped_loss((2 * w).clamp(max=700.0).exp(), alpha.unsqueeze(-1), b.unsqueeze(-1))
     return torch.logsumexp((moment + 1) * w - rho + (v * weights).log(), -1)
 
@@ -142,7 +138,7 @@ def log_centre(x: Tensor, alpha: Tensor, b: Tensor, moment: int = 0) -> Tensor:
 
 
 def mean_loss(alpha: Tensor, b: Tensor) -> Tensor:
-    """E[rho] under the likelihood e^-rho / Z, by the same rule as :func:`log_partition`."""
+    """E[rho] under the density e^-rho / Z, by the same rule as :func:`log_partition`."""
     w, log_weight = _line(alpha)
     rho = shaped_loss((2 * w).exp(), alpha.unsqueeze(-1), b.unsqueeze(-1))
     share = torch.softmax(w + log_weight - rho, -1)

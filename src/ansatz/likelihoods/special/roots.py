@@ -78,7 +78,7 @@ def positive_quantile(
         x: where to start.
 
     Returns:
-        x, and True where it is no solution.
+        x, and True where it does not solve the equation.
     """
     low = below < above
     target = torch.where(low, below, above).log()
@@ -94,7 +94,7 @@ def positive_quantile(
 
 
 def count_search(
-    likelihood: Callable[..., Distribution],
+    distribution: Callable[..., Distribution],
     parameters: tuple[Tensor, ...],
     q: Tensor,
     guess: Tensor,
@@ -109,8 +109,8 @@ def count_search(
     still open are computed. The cdf has the last word, so a poor guess costs time and no accuracy.
 
     Args:
-        likelihood: makes the distribution of some elements from their parameters.
-        parameters: of the likelihood, tensors of q's shape in double precision.
+        distribution: makes the distribution of some elements from their parameters.
+        parameters: of the distribution, tensors of q's shape in double precision.
         q: levels; 0 or less gives 0, 1 the upper end, anything else nan.
         guess: where to begin.
         upper: the largest count of each element; None where there is none.
@@ -124,7 +124,7 @@ def count_search(
     y = torch.minimum(guess[active].round().clamp(min=0), high.clamp(max=2.0**62))
     step = 0
     while level.numel():
-        part = likelihood(*(p[active] for p in parameters))
+        part = distribution(*(p[active] for p in parameters))
         value = part.cdf(y)
         enough = value >= level
         low, high = torch.where(enough, low, y), torch.where(enough, y, high)

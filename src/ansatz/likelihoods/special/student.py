@@ -23,7 +23,7 @@ _CUT = 40.0  # e^-40 = 4e-18
 
 
 def log_density(t: Tensor, nu: Tensor) -> Tensor:
-    r"""The log density of the standard t likelihood with nu degrees of freedom.
+    r"""The log density of the standard t distribution with nu degrees of freedom.
 
     .. math:: \log \frac{\Gamma((\nu + 1)/2)}{\Gamma(\nu/2) \sqrt{\pi\nu}}
               - \frac{\nu + 1}{2} \log\left(1 + \frac{t^2}{\nu}\right)

@@ -32,7 +32,7 @@ def refuse_second_derivative() -> None:
     """
     if torch.is_grad_enabled():  # create_graph=True
         raise RuntimeError(
-            "cdf, log_cdf and log_survival of this likelihood have first derivatives only; "
+            "cdf, log_cdf and log_survival of this distribution have first derivatives only; "
             "a second one (create_graph=True) is not available."
         )
 
@@ -41,11 +41,6 @@ def in_blocks(function: Callable[..., Tensor], *tensors: Tensor, size: int = 2**
     """``function(*tensors)`` of rows in blocks, so that what it makes of them stays in the cache.
 
     A million rows of a hundred nodes each would take a gigabyte, and four times as long.
-
-    Args:
-        function: from tensors ``(N,)`` to one ``(N, ...)``, row by row.
-        tensors: of one shape ``(...)``.
-        size: rows at once.
     """
     shape = tensors[0].shape
     parts = zip(*(t.reshape(-1).split(size) for t in tensors), strict=True)

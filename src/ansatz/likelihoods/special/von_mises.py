@@ -47,7 +47,7 @@ def concentration(gap: Tensor) -> Tensor:
     """The k with 1 - A(k) = ``gap``, for a gap in (0, 1]: Newton's method in double precision."""
     gap = gap.double()
     r = 1 - gap
-    # Best and Fisher's start by pieces is within some per cent; Newton in log k does the rest.
+    # Best and Fisher's start by ranges of r is within some per cent; Newton in log k does the rest.
     k = torch.where(r < 0.53, 2 * r + r**3 + 5 * r**5 / 6, -0.4 + 1.39 * r + 0.43 / gap)
     k = torch.where(r < 0.85, k, 1 / (2 * gap) + 0.25).clamp(min=1e-300)
     for _ in range(12):
@@ -96,7 +96,7 @@ def inverse_tail(log_p: Tensor, k: Tensor) -> Tensor:
     log_p, k = log_p.reshape(-1), k.reshape(-1)
     p = log_p.exp()
     z = -torch.special.ndtri(p.clamp(min=1e-300))
-    # In sin(x/2) the likelihood is nearly normal for large k; for small k it is nearly uniform.
+    # In sin(x/2) the distribution is nearly normal for large k; for small k it is nearly uniform.
     peaked = 2 * torch.asin((z / (2 * k.clamp(min=1e-30).sqrt())).clamp(max=1))
     start = torch.where(k > 1, peaked, math.pi * (1 - 2 * p))
 

@@ -1,10 +1,18 @@
-"""How a network on grids is trained when the user does not say: by shapes and counts alone."""
+"""How grids are fitted by default: recipe, search space, symmetry groups."""
 
+from collections.abc import Collection
+
+from ansatz.data.augmentation import default_augmentation
 from ansatz.data.augmentation.default import labelled_symmetry
+from ansatz.errors import UsageError
+from ansatz.fitting.contracts.structure import Facts
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.space import Choice, Range, Space, network_space, training_space
 from ansatz.spec import InputSpec
+from ansatz.symmetry import Group, create, suitable_groups
+from ansatz.symmetry.registry import OF_GRIDS, OF_IMAGES
 
-SEEN = 600_000  # examples that training looks at in all, copies counted
+SEEN = 600_000  # examples that training looks at in all, repeats counted
 FEWEST, MOST = 10, 100  # passes
 COMPARED = 128  # examples of a step whose loss compares them
 HELD_OUT = 2_000  # examples are enough to tell when a linear model should stop
@@ -15,14 +23,7 @@ FEW, MANY = 50, 5_000  # examples: between them, some held out tell when to stop
 def choose_grid_recipe(
     rows: float, inputs: InputSpec, *, masks: bool = False, coupled: bool = False
 ) -> Recipe:
-    """The default recipe for signals, images and volumes.
-
-    Args:
-        rows: sum of the examples' weights.
-        inputs: what an example looks like.
-        masks: whether the outcome is a label for every cell.
-        coupled: whether the loss compares examples (Cox): then a step needs many of them.
-    """
+    """The default recipe for signals, images and volumes."""
     if masks:
         return _masks(rows, inputs.size)
     batch = 16 if rows < 500 else 32 if rows < 5_000 else 64
@@ -50,11 +51,7 @@ def default_options(network: object, inputs: InputSpec | None = None) -> dict[st
 
     The published one takes an hour of two processor cores for what this one learns in minutes, of
     a few dozen annotated images; ``network_options={"width": 64}`` is the paper's. Small grids are
-    halved less often, so that more than one cell is left.
-
-    Args:
-        network: by name, or a module.
-        inputs: what an example looks like.
+    halved less often, so that more than one pixel is left.
     """
     options = {"width": 16} if network in ("unet", "attention_unet") else {}
     side = max(inputs.size, default=0) if inputs is not None else 0
@@ -80,9 +77,9 @@ def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:
 
 
 def _masks(rows: float, size: tuple[int, ...]) -> Recipe:
-    """Few examples of many cells each: one or a few per step.
+    """Few examples of many pixels each: one or a few per step.
 
-    Of a few dozen none is held out: each has thousands of cells to learn from, and the schedule's
+    Of a few dozen none is held out: each has thousands of pixels to train on, and the schedule's
     end is as good as the best of its steps. What was learned from few images that were turned and
     mirrored is asked of all eight views of a new one, which takes eight times as long.
     """
@@ -99,3 +96,58 @@ def _masks(rows: float, size: tuple[int, ...]) -> Recipe:
         augment=True,
         symmetry=labelled_symmetry(size) if rows < 100 else None,
     )
+
+
+def grid_space(
+    recipe: Recipe, facts: Facts, *, network: str | None, takes: Collection[str] = ()
+) -> Space:
+    """The default search space of a fit to grids.
+
+    ================= ==========================================================
+    ``learning_rate`` from a tenth of the recipe's to ten times that, log scale
+    ``weight_decay``  1e-4 to 1, log scale
+    ``batch_size``    half the recipe's, the recipe's, and twice that
+    ``augment``       whether examples are varied, where that is safe
+    ``dropout``       0 to 0.5, where the network has it
+    ================= ==========================================================
+
+    The budget of steps is the recipe's: twice the batch takes twice the time. An ``mlp`` varies in
+    its shape as for a table.
+    """
+    assert facts.spec is not None
+    space = network_space(network, training_space(recipe, facts.rows))
+    low, high = (float(f"{recipe.learning_rate * factor:.3g}") for factor in (0.1, 10))
+    space["learning_rate"] = Range(low, high)
+    if recipe.batch_size:
+        space["batch_size"] = Choice(_sizes(recipe.batch_size, facts.rows))
+    examples = round(facts.rows)
+    if recipe.augment is True and default_augmentation(facts.spec, examples=examples) is not None:
+        space["augment"] = Choice((True, False))
+    if "dropout" in takes:
+        space["dropout"] = Range(0.0, 0.5)
+    return space
+
+
+def _sizes(size: int, rows: float) -> tuple[int, ...]:
+    """The size with half of it and, up to a quarter of the rows, twice it."""
+    smaller, larger = (size // 2,) if size > 1 else (), (2 * size,) if 8 * size <= rows else ()
+    return (*smaller, size, *larger)
+
+
+def acting_group(name: str, size: tuple[int, ...]) -> Group:
+    """The group of a name that acts on examples of such a size."""
+    acting = OF_IMAGES if len(size) == 2 else OF_GRIDS
+    if name not in acting:
+        create(name)  # says so if there is none
+        raise UsageError(f"{name} does not act on such grids. Take one of: {', '.join(acting)}.")
+    known = {each.name: each for each in suitable_groups(size)}
+    return known[name] if name in known else create(name)
+
+
+def mask_symmetry(name: str, size: tuple[int, ...]) -> Group:
+    """The group of a name that moves the pixels of such grids; flips along every axis."""
+    if name == "flip":
+        return create("flip", axes=tuple(range(-len(size), 0)))
+    if len(size) < 2:
+        raise UsageError(f"signals cannot be turned: symmetry is flip or none, got {name}.")
+    return create(name)

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data import Column, Preprocessor
-from ansatz.data.bins import Bins
-from ansatz.data.categorical import Categorical
+from ansatz.data.categorical import MISSING, OTHER, Categorical, spelled
 from ansatz.data.dates import PARTS, as_dates
-from ansatz.data.levels import MISSING, OTHER, spelled
-from ansatz.data.numeric import CLIP, Numeric, as_numbers
+from ansatz.data.numeric import CLIP, Bins, Numeric, as_numbers
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.exporter import Exporter, Input
 from ansatz.structures.vector.rows import TableEncoder, TableRows

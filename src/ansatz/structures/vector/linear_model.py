@@ -11,7 +11,7 @@ from ansatz.fitting.contracts.structure import Linear
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.constant_dispersion import Dispersion
+from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import fit_linear, join_targets
 from ansatz.structures.vector.rows import TableEncoder, TableRows
 from ansatz.training import Supervised

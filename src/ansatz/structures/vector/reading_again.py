@@ -12,8 +12,9 @@ import pandas as pd
 import torch
 
 from ansatz import data as tables
-from ansatz.data.streams import RowSample, read_blocks
 from ansatz.data.streams.available import reason_to_stream
+from ansatz.data.streams.blocks import read_blocks
+from ansatz.data.streams.survey import RowSample
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.model import Model

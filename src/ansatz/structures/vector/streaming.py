@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ansatz import likelihoods, outcomes
 from ansatz.data import row_keys
-from ansatz.data.streams import HashSplit, Learner, RowSample, Survey, open_blocks
-from ansatz.data.streams.folder import stream_folder
-from ansatz.data.streams.hash_split import TEST, TRAIN, VALID
+from ansatz.data.split import TEST, TRAIN, VALID, HashSplit
+from ansatz.data.streams.blocks import open_blocks, stream_folder
+from ansatz.data.streams.learner import Learner
+from ansatz.data.streams.survey import RowSample, Survey
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, is_numeric, near_columns
 from ansatz.fitting.job import Job, take

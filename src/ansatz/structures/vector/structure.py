@@ -29,7 +29,7 @@ from ansatz.fitting.split import Split
 from ansatz.fitting.task import Task
 from ansatz.fitting.tensor_structure import TensorStructure
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
+from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
 from ansatz.spec import InputSpec
 from ansatz.storage import load_into
