@@ -54,8 +54,12 @@ class Job(NamedTuple):
         """Splits the rows by the hash of their content, their group or their time."""
         return split_rows(
             self.keys(seed) if keys is None else keys,
-            **{"seed": seed, "test": test, "valid": valid},
-            **{"group": self.group, "time": self.time, "weight": self.weight.numpy()},
+            seed=seed,
+            test=test,
+            valid=valid,
+            group=self.group,
+            time=self.time,
+            weight=self.weight.numpy(),
         )
 
 
