@@ -12,7 +12,7 @@ import ansatz
 from ansatz import Classifier, Regressor
 from ansatz.data import Column
 from ansatz.figures.number import number, percent, with_error
-from ansatz.figures.printable import printable
+from ansatz.figures.number import printable
 from ansatz.fitting.model import estimator_of
 from ansatz.fitting.replay import replay
 from ansatz.outcomes.report.classes import spiegelhalter

@@ -29,10 +29,6 @@ def pictures(images: NDArray[Any], side: int = 96) -> Pictures:
     mean is shown. Numbers that are not bytes are stretched from their least to their largest over
     all images. A larger picture is averaged down.
 
-    Args:
-        images: bytes, or numbers.
-        side: cells of the longer side that are kept.
-
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
         - returns: ``(N, h, w, 3)`` bytes.
@@ -80,11 +76,6 @@ def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pic
 
     Each heat has its own scale: its largest magnitude but one in a hundred is opaque.
 
-    Args:
-        ground: pictures.
-        heat: a number for each cell.
-        signed: whether there are numbers below zero to be seen.
-
     Shapes:
         - ground: ``(N, H, W, 3)``.
         - heat: ``(N, H, W)``.
@@ -99,9 +90,6 @@ def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pic
 
 def strengths(heat: NDArray[Any]) -> NDArray[np.float32]:
     """How opaque a heat is, from 0 to 1: its largest magnitude but one in a hundred is 1.
-
-    Args:
-        heat: a number for each cell, each example on its own scale.
 
     Shapes:
         - heat: ``(N, *size)``, and so the result.
@@ -136,13 +124,6 @@ def montage(
 ) -> Montage:
     """Puts pictures into rows of so many columns.
 
-    Args:
-        shown: in the order of reading.
-        columns: pictures of a row.
-        text: the height of the room above each picture, as a share of its width.
-        head: of the room above the first row.
-        gap: between pictures, as a share of their width.
-
     Shapes:
         - shown: ``(N, H, W, 3)``.
     """
@@ -170,15 +151,6 @@ def strip(
     heads: Sequence[str] = (),
 ) -> str:
     """Pictures in rows with a caption above each, as a drawing for a page.
-
-    Args:
-        shown: in the order of reading.
-        captions: one for each, of at most ``lines`` lines.
-        columns: pictures of a row.
-        lines: of text above each picture; 0 for none.
-        side: inches of a picture's width; by default the page's width is filled.
-        labels: of the rows, on their left.
-        heads: of the columns, above the first row.
 
     Returns:
         The ``<svg>`` element.

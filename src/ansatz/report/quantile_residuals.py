@@ -238,11 +238,6 @@ def quantile_lines(
 
     The :math:`\lceil q m \rceil`-th of m uniform numbers has a Beta distribution, which gives
     the band exactly; the bins share the 5 % (Sidak).
-
-    Args:
-        uniform: ``(N,)`` residuals.
-        fitted: ``(N,)`` predictions; only their order matters.
-        levels: of the quantiles.
     """
     u, order = np.asarray(uniform), np.argsort(np.asarray(fitted), kind="stable")
     parts = np.array_split(u[order], int(np.clip(len(u) // 150, 1, 10)))

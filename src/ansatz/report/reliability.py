@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.printable import printable
+from ansatz.figures.number import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, PALETTE, figure, to_svg
 from ansatz.metrics import ece

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from ansatz.figures.printable import printable
+from ansatz.figures.number import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import LINEAR, MODEL, figure, to_svg
 from ansatz.likelihoods import Distribution, VectorDistribution
@@ -35,12 +35,6 @@ def average_rank(
     A vector is ranked by the mean of the ranks of its components among outcome and draws. The
     rank of the outcome is uniform on 1, ..., S + 1 if calibrated; rank r is the interval
     [(r - 1) / (S + 1), r / (S + 1)], ties share theirs.
-
-    Args:
-        distribution: the predicted distribution of each row.
-        y: ``(N, K)``.
-        draws: S.
-        seed: of the draws.
 
     References:
         Thorarinsdottir, Scheuerer and Heinz (2016), Assessing the calibration of high-dimensional

@@ -51,12 +51,6 @@ def perturbed(
     standard deviation of ``strength`` times 255, clipped. Directions and noise depend only on the
     seed: the same at every strength.
 
-    Args:
-        images: bytes.
-        kind: ``"shift"``, ``"rotation"`` or ``"noise"``.
-        strength: pixels, degrees, or a share.
-        seed: of the directions and the noise.
-
     Shapes:
         - images: ``(N, H, W, C)``, and so the result.
     """

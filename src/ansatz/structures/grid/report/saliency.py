@@ -16,8 +16,7 @@ from ansatz.figures.montage import (
     strengths,
     strip,
 )
-from ansatz.figures.number import number, percent
-from ansatz.figures.printable import printable
+from ansatz.figures.number import number, percent, printable
 from ansatz.figures.section import Figure, Section, Text
 from ansatz.figures.style import FOURTH, INK, THIRD, figure, to_svg
 from ansatz.report.evidence import Evidence
@@ -36,7 +35,7 @@ from ansatz.structures.grid.report.pictures import IMAGE, SIGNAL, affordable, av
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Paper
 
 
 SHOWN = {1: 4, 2: 6, 3: 6}  # examples, by their axes
@@ -102,7 +101,7 @@ def draw_signals(
         return to_svg(paper)
 
 
-def _page(paper: "Figure", tall: float, cells: int) -> "Axes":
+def _page(paper: "Paper", tall: float, cells: int) -> "Axes":
     """Makes axes with samples to the right and inches downwards."""
     height = tall + FOOT
     wide = 1 - (MARGIN + EDGE) / WIDTH
