@@ -160,10 +160,11 @@ def strip(
     shown = shown.repeat(factor, axis=1).repeat(factor, axis=2)
     longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
     margin = min(max(1.1, 0.15 + longest * LETTER), 2.2) if labels else 0.0
-    most = (WIDTH - margin) / columns / 1.06
+    gap = 0.06 if side is None or side > 0.5 else 0.15  # tiny pictures would run together
+    most = (WIDTH - margin) / columns / (1 + gap)
     width = most if side is None else min(side, most)
     text, head = ((n * LINE + 0.05) / width if n else 0.0 for n in (lines, 1 if heads else 0))
-    found = montage(shown, columns=columns, text=text, head=head)
+    found = montage(shown, columns=columns, text=text, head=head, gap=gap)
     scale = width / found.size[1]  # inches per cell
     across, down = (found.image.shape[axis] * scale for axis in (1, 0))
     with figure(margin + across, down) as paper:

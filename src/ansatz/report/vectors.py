@@ -90,7 +90,7 @@ def section(evidence: Evidence) -> Section | None:
         found[name] = pit_histogram(kept, weight=weight[usable], seed=evidence.seed)
         scores = normal_scores(kept, weight=weight[usable], group=group)
         rows += [effect_row(scores.location, f"{name}: "), effect_row(scores.scale, f"{name}: ")]
-    return Section("Are the predicted distributions right?", _lead(found), _show(found, rows))
+    return Section("Calibration of the predictions", _lead(found), _show(found, rows))
 
 
 def _lead(found: dict[str, PitHistogram]) -> str:
@@ -111,7 +111,7 @@ def _show(found: dict[str, PitHistogram], rows: list[list[str]]) -> list[Text | 
         "Histograms of each component's probability integral transform under its marginal "
         "distribution, and of the rank of the whole vector among 99 draws of its joint "
         "distribution (by the mean rank of its components). Flat if calibrated. Bands: 95 % of the "
-        "bars of a calibrated forecast, each by itself (dark) and all together (light)."
+        "bars of a calibrated forecast, each by itself (inner) and all together (outer)."
     )
     head = ["", "estimate", "95 % interval", "if calibrated", "p"]
     return [

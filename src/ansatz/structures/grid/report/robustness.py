@@ -208,9 +208,8 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
     """
     dense = evidence.axis == "element"
     count = affordable(evidence, WORK, least=2, most=256, times=ELEMENTS + 1)
-    x = inputs_of(evidence, some_rows(evidence, count))
-    if dense:
-        x = _cropped(x)
+    whole = inputs_of(evidence, some_rows(evidence, count))
+    x = _cropped(whole) if dense else whole
     network = one_network(evidence).answering
     generator = torch.Generator().manual_seed(evidence.seed)
     found = []
@@ -229,7 +228,7 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
         found.append(certificate)
     size = " × ".join(map(str, x.shape[2:]))
     note = f"Certificates are of {len(x)} test {evidence.unit.many}"
-    note += f", cropped to the central {size}." if dense and size else "."
+    note += f", cropped to the central {size}." if x.shape != whole.shape else "."
     return found, [note] if found else []
 
 
