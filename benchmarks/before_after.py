@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from record import commit, write_record
+from ansatz.bench.record import commit, write_record
 
 HERE = Path(__file__).resolve().parent
 SUITES = ["speed-tiny", "speed-large", "ensemble", "start"]

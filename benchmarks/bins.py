@@ -1,4 +1,4 @@
-"""What it brings to cut numbers in bins: networks with and without, evaluated within training rows.
+"""Measures what bins of numbers bring: networks with and without, on training rows.
 
     python benchmarks/bins.py
 
@@ -9,18 +9,14 @@ rows take no part. Writes benchmarks/results/bins.json.
 import json
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ansatz import Classifier, Regressor
-from ansatz.bench.record import circumstances
+from ansatz.bench.record import write_record
 from ansatz.bench.tables import TABLES, rows_of
 from ansatz.data import load
-from ansatz.storage import write_json
-
-RECORD = Path(__file__).parent / "results" / "bins.json"
 
 
 def evaluated(name: str, bins: int) -> dict[str, Any]:
@@ -47,8 +43,7 @@ def main() -> None:
     names = sys.argv[1:] or [name for name in TABLES if name != "abalone"]
     results = {name: {str(bins): evaluated(name, bins) for bins in (0, 32)} for name in names}
     print(json.dumps(results, indent=1))
-    document = {"command": "python benchmarks/bins.py", "seed": 7, "threads": 1}
-    write_json(RECORD, {**document, **circumstances(), "results": results}, overwrite=True)
+    write_record("bins", command="python benchmarks/bins.py", seed=7, results=results)
 
 
 if __name__ == "__main__":

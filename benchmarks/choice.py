@@ -16,10 +16,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pandas as pd
 import torch
-from record import write_record
 
 import ansatz
 from ansatz import Regressor
+from ansatz.bench.record import write_record
 from ansatz.fitting.choice import choose_likelihood
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import take

@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 
 import torch
-from record import write_record
 
+from ansatz.bench.record import write_record
 from ansatz.data import Batch, TensorSource
 from ansatz.likelihoods import Normal
 from ansatz.networks import MLP

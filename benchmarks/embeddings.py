@@ -12,9 +12,9 @@ import statistics
 import time
 
 import torch
-from record import write_record
 
 import ansatz
+from ansatz.bench.record import write_record
 
 TABLES = {
     "concrete": "normal",

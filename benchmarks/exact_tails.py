@@ -1,4 +1,4 @@
-"""P(Y <= y) and P(Y > y) of the likelihoods to forty digits, from their textbook formulas by mpmath.
+"""Computes P(Y <= y) and P(Y > y) to forty digits, from textbook formulas by mpmath.
 
 Every function takes an outcome and the parameters that our distribution is made from, as floats,
 and gives the pair, each tail by itself.

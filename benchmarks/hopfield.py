@@ -1,9 +1,9 @@
-"""What recall costs beside the matrix products that it needs: python benchmarks/hopfield.py.
+"""Measures recall beside the matrix products that it needs: python benchmarks/hopfield.py.
 
 10,000 noisy patterns, 1,000 neurons, asynchronous sweeps in one order for the batch, until nothing
 changes. A sweep needs the fields of every neuron: one product of the states that still move with
-the weights. The contestant is those products alone, as many and as large as the sweeps that recall
-made. They alternate on one thread; what is measured is the processor time of this process.
+the weights. The peer is those products alone, as many and as large as the sweeps that recall
+made. They alternate on one thread; processor time is measured.
 """
 
 import os
@@ -12,12 +12,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
 import json
-import statistics
-import time
 
 import torch
-from record import write_record
 
+from ansatz.bench.finding import Bar, Finding
+from ansatz.bench.race import race
+from ansatz.bench.record import write_record
 from ansatz.connectionism import Hopfield
 
 SEED, NEURONS, ROWS = 0, 1_000, 10_000
@@ -43,29 +43,20 @@ def measure(patterns: int, noise: float, repeats: int) -> dict[str, object]:
     # A state takes part in the sweeps that change it, and in one more that finds it at rest.
     sweeps = (found.steps + found.settled.long()).clamp(max=100)
     moving = [int((sweeps >= step).sum()) for step in range(1, int(sweeps.max()) + 1)]
-    times: dict[str, list[float]] = {"recall": [], "products": []}
-    for _ in range(repeats + 1):  # the first one warms up
-        start = time.process_time()
-        memory.recall(x, 100)
-        times["recall"].append(time.process_time() - start)
-        start = time.process_time()
-        products(x, memory.weight, moving)
-        times["products"].append(time.process_time() - start)
-    ratios = [a / b for a, b in zip(times["recall"][1:], times["products"][1:], strict=True)]
-    return {
-        "name": f"recall of {ROWS:,} states, {NEURONS:,} neurons, {patterns} patterns",
+    runs = {
+        "ours": lambda: memory.recall(x, 100),
+        "matrix products": lambda: products(x, memory.weight, moving),
+    }
+    name = f"recall of {ROWS:,} states, {NEURONS:,} neurons, {patterns} patterns"
+    facts = {
         "noise": noise,
         "sweeps": len(moving),
         "moving": moving,
         "recalled_exactly": round(float((found.state == clean).all(1).float().mean()), 4),
-        "ours": round(statistics.median(times["recall"][1:]), 3),
-        "peers": {"matrix products": round(statistics.median(times["products"][1:]), 3)},
-        "unit": "seconds of processor time, median",
-        "ratio": {"matrix products": round(statistics.median(ratios), 3)},
-        "ratio_spread": [round(min(ratios), 3), round(max(ratios), 3)],
-        "limit": 3.0,
-        "holds": statistics.median(ratios) <= 3.0,
     }
+    limit = {"matrix products": Bar(at_most=3.0)}
+    measured = race(runs, rounds=repeats, seed=SEED)
+    return Finding.of(name, measured, limit, facts=facts).to_dict()
 
 
 def main() -> None:

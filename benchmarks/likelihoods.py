@@ -1,10 +1,10 @@
-"""The numerics of the likelihoods beside scipy's: python benchmarks/likelihoods.py.
+"""Measures the numerics of the likelihoods beside scipy's: python benchmarks/likelihoods.py.
 
 Speed: cdf, log_survival and icdf of a million points, each with parameters of its own, against
 scipy.stats' cdf, logsf and ppf of the same points. Outcomes are drawn from the likelihood, levels
-are uniform. Ours and scipy's alternate on one thread in one process; what is measured is processor
-time. Where a million points would take long they are fewer, as the record says; the ratio is of
-times per point. What a gradient of log_cdf and of log_survival costs is measured as well.
+are uniform. Ours and scipy's alternate on one thread in one process; processor time is measured.
+Where a million points would take long they are fewer, as the record states; the ratio is of times
+per point. The cost of a gradient of log_cdf and of log_survival is measured as well.
 
 Accuracy: log_cdf and log_survival against mpmath, at outcomes drawn from the likelihood and far out
 in either tail, down to probabilities of e^-5000; quantiles by the tails that mpmath finds there.
@@ -17,7 +17,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch start th
 import argparse
 import json
 import statistics
-import time
 import warnings
 from collections.abc import Callable
 
@@ -25,18 +24,14 @@ import numpy as np
 import torch
 from likelihood_accuracy import accuracy
 from likelihood_cases import CASES, Case
-from record import commit, write_record
 from torch import Tensor
+
+from ansatz.bench.race import measured, race
+from ansatz.bench.record import commit, write_record
 
 SEED = 0
 PATIENCE = {"ours": 20.0, "scipy": 2.0, "gradient": 1.0}  # seconds that one call may take
 FUNCTIONS = {"cdf": "cdf", "log_survival": "logsf", "icdf": "ppf"}
-
-
-def clock(function: Callable[[], object]) -> float:
-    start = time.process_time()
-    function()
-    return time.process_time() - start
 
 
 def speed(case: Case, points: int, repeats: int) -> dict[str, object]:
@@ -46,23 +41,25 @@ def speed(case: Case, points: int, repeats: int) -> dict[str, object]:
     q = torch.rand(points, generator=generator, dtype=torch.float64)
     found: dict[str, object] = {}
     for name in FUNCTIONS:
-        found[name] = race(case, parameters, q if name == "icdf" else y, name, repeats)
+        found[name] = beside_scipy(case, parameters, q if name == "icdf" else y, name, repeats)
     for name in ("log_cdf", "log_survival"):
         size = affordable(
             gradient(case, parameters, y, 1000, name), min(points, 100_000), "gradient"
         )
-        taken = [clock(gradient(case, parameters, y, size, name)) / size for _ in range(3)]
+        taken = [
+            measured(gradient(case, parameters, y, size, name)).processor / size for _ in range(3)
+        ]
         found[f"gradient_of_{name}"] = {"ns": nanoseconds(taken)}
     return found
 
 
 def affordable(pilot: Callable[[], object], points: int, who: str) -> int:
-    """How many of the points one call may have, from the time that 1000 take."""
+    """Computes the number of points of one call, from the time of 1000."""
     pilot()
-    return max(1000, min(points, int(1000 * PATIENCE[who] / max(clock(pilot), 1e-9))))
+    return max(1000, min(points, int(1000 * PATIENCE[who] / max(measured(pilot).processor, 1e-9))))
 
 
-def race(case: Case, parameters: list[Tensor], x: Tensor, name: str, repeats: int) -> dict:
+def beside_scipy(case: Case, parameters: list[Tensor], x: Tensor, name: str, repeats: int) -> dict:
     """Ours and scipy's on the same points in turn."""
     arrays = [p.numpy() for p in parameters]
 
@@ -76,22 +73,21 @@ def race(case: Case, parameters: list[Tensor], x: Tensor, name: str, repeats: in
         return None if function is None else lambda: function(some)
 
     size = affordable(ours(1000), len(x), "ours")
-    runs, taken = {"ours": (ours(size), size)}, {"ours": [], "scipy": []}
+    runs, sizes = {"ours": ours(size)}, {"ours": size}
     pilot = scipy(1000)
     if pilot is not None:
-        size = affordable(pilot, len(x), "scipy")
-        runs["scipy"] = scipy(size), size
-    for _ in range(repeats + 1):  # the first one warms up
-        for who, (run, size) in runs.items():
-            taken[who].append(clock(run) / size)
-    row = {"ns": nanoseconds(taken["ours"][1:]), "points": runs["ours"][1]}
+        sizes["scipy"] = affordable(pilot, len(x), "scipy")
+        runs["scipy"] = scipy(sizes["scipy"])
+    times = race(runs, rounds=repeats, seed=SEED).times
+    taken = {who: [time.processor / sizes[who] for time in each] for who, each in times.items()}
+    row = {"ns": nanoseconds(taken["ours"]), "points": sizes["ours"]}
     if pilot is None:
         return {**row, "scipy": "no counterpart"}
-    ratios = [a / b for a, b in zip(taken["ours"][1:], taken["scipy"][1:], strict=True)]
+    ratios = [a / b for a, b in zip(taken["ours"], taken["scipy"], strict=True)]
     return {
         **row,
-        "scipy_ns": nanoseconds(taken["scipy"][1:]),
-        "scipy_points": runs["scipy"][1],
+        "scipy_ns": nanoseconds(taken["scipy"]),
+        "scipy_points": sizes["scipy"],
         "ratio": float(f"{statistics.median(ratios):.2g}"),
         "ratio_spread": [float(f"{r:.2g}") for r in (min(ratios), max(ratios))],
     }
@@ -125,7 +121,7 @@ def main() -> None:
     if options.quick:
         options.points, options.exact, options.repeats = 50_000, 20, 3
     torch.set_num_threads(1)
-    measured = commit()  # others may commit while this runs
+    started = commit()  # others may commit while this runs
     results = []
     for name in options.likelihoods:
         case = CASES[name]
@@ -147,7 +143,7 @@ def main() -> None:
         command="python benchmarks/likelihoods.py",
         seed=SEED,
         results=results,
-        commit=measured,
+        commit=started,
         points=options.points,
         repeats=options.repeats,
         exact_points=options.exact,

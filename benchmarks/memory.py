@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-from record import commit, write_record
+
+from ansatz.bench.record import commit, write_record
 
 SEED, LIMIT = 0, 2**30  # the bar: 1 GB
 NUMBERS, LEVELS = 20, (3, 12, 40)

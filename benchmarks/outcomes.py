@@ -12,10 +12,10 @@ import time
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
-from record import write_record
 
 import ansatz
 from ansatz import SurvivalRegressor
+from ansatz.bench.record import write_record
 
 SEED = 0
 TIME = {"target": "time", "event": "event"}

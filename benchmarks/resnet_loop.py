@@ -142,7 +142,7 @@ def main() -> None:
     found = measure(images, labels, rounds=options.rounds, width=options.width)
     print(json.dumps(found, indent=2))
     if not options.no_record:
-        from record import write_record
+        from ansatz.bench.record import write_record
 
         command = f"python benchmarks/resnet_loop.py --steps {options.steps}"
         write_record(

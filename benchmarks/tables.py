@@ -10,9 +10,9 @@ import sys
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import torch
-from record import write_record
 
 import ansatz
+from ansatz.bench.record import write_record
 
 SEED = 0
 TABLES = {  # data set: target, likelihood, further arguments of ansatz.fit

@@ -1,24 +1,25 @@
 """What the trainer costs per step beside a bare loop: python benchmarks/trainer_overhead.py.
 
 Both train the same small network on the same batches with the same optimizer and end with the same
-weights, bit for bit. They alternate, on one thread, and what is measured is the processor time of
-this process, so that what else the machine does matters little.
+weights, bit for bit. They alternate on one thread; processor time is measured.
 """
 
 import argparse
 import json
-import statistics
-import time
+from collections.abc import Callable
 
 import torch
-from record import write_record
-from torch import nn
+from torch import Tensor, nn
 
+from ansatz.bench.finding import Bar, Finding
+from ansatz.bench.race import race
+from ansatz.bench.record import write_record
 from ansatz.data import Batch, TensorSource
 from ansatz.likelihoods import Normal
 from ansatz.training import GradientStep, Supervised, Trainer
 
 ROWS, FEATURES, SEED = 20_000, 8, 0
+LIMIT = Bar(at_most=1.5)
 
 
 def source(batch_size: int) -> TensorSource:
@@ -56,27 +57,19 @@ def ours(net: nn.Module, data: TensorSource, steps: int) -> None:
 
 
 def measure(width: int, batch_size: int, steps: int, repeats: int) -> dict[str, object]:
-    data, times = source(batch_size), {"ours": [], "bare": []}
-    ends = {}
-    for _ in range(repeats + 1):  # the first one warms up
-        for name, loop in (("bare", bare), ("ours", ours)):
-            net = network(width)
-            start = time.process_time()
-            loop(net, data, steps)
-            times[name].append((time.process_time() - start) / steps * 1e6)
-            ends[name] = torch.cat([p.detach().flatten() for p in net.parameters()])
-    ratios = [a / b for a, b in zip(times["ours"][1:], times["bare"][1:], strict=True)]
-    best = {name: min(values[1:]) for name, values in times.items()}
-    return {
-        "name": f"trainer overhead, width {width}, batch {batch_size}",
-        "ours": round(best["ours"], 1),
-        "peers": {"bare loop": round(best["bare"], 1)},
-        "unit": "us of processor time per step, the fastest of the repeats",
-        "ratio": {"bare loop": round(best["ours"] / best["bare"], 3)},
-        "ratio_median": round(statistics.median(ratios), 3),
-        "ratio_spread": [round(min(ratios), 3), round(max(ratios), 3)],
-        "same_weights": bool(torch.equal(ends["ours"], ends["bare"])),
-    }
+    data = source(batch_size)
+
+    def trained(loop: Callable[[nn.Module, TensorSource, int], None]) -> Tensor:
+        net = network(width)
+        loop(net, data, steps)
+        return torch.cat([p.detach().flatten() for p in net.parameters()])
+
+    runs = {"ours": lambda: trained(ours), "bare loop": lambda: trained(bare)}
+    found = race(runs, rounds=repeats, seed=SEED)
+    same = torch.equal(found.results["ours"], found.results["bare loop"])
+    name = f"trainer overhead, width {width}, batch {batch_size}"
+    facts = {"steps": steps, "same_weights": same}
+    return Finding.of(name, found, {"bare loop": LIMIT}, facts=facts).to_dict()
 
 
 def main() -> None:

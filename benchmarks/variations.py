@@ -1,32 +1,30 @@
-"""How many images should be varied while they are learned from, evaluated within training images.
+"""Measures how many training images should be augmented, on folds of the training images.
 
-And whether predicted masks should be averaged over turns and mirror images.
+And whether predicted masks should be averaged over rotations and flips.
 
     python benchmarks/variations.py            # all: half an hour on one core
     python benchmarks/variations.py mnist      # or isbi2012
 
-MNIST: LeNet-5 on three folds of 10,000 training images, learned from the other 50,000. ISBI 2012: a
-U-Net learns from slices 0 to 19 and is evaluated on 20 to 23. Test images take no part. They are
-moved as the default augmentation does; what differs is how often. Writes results/variations.json
-here.
+MNIST: LeNet-5 on three folds of 10,000 training images, trained on the other 50,000. ISBI 2012: a
+U-Net is trained on slices 0 to 19 and evaluated on 20 to 23. Test images are not used. The
+augmentation is the default one; what differs is how often. Writes results/variations.json.
 """
 
 import json
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ansatz import Classifier, Segmenter
-from ansatz.bench.record import circumstances
+from ansatz.bench.record import RESULTS, write_record
 from ansatz.data import load
 from ansatz.data.augmentation import Affine, Crop, Elastic, Flip, RandomApply, Rotate90
-from ansatz.storage import read_json, write_json
+from ansatz.storage import read_json
 
-RECORD = Path(__file__).parent / "results" / "variations.json"
+RECORD = RESULTS / "variations.json"
 FOLD, FOLDS = 10_000, 3
 STEPS = 360  # half of what a fit would take
 
@@ -87,8 +85,7 @@ def main() -> None:
             began = time.perf_counter()
             kept[name][case] = {**run(), "seconds": round(time.perf_counter() - began, 1)}
             print(name, case, json.dumps(kept[name][case]), flush=True)
-    document = {"command": "python benchmarks/variations.py", **circumstances()}
-    write_json(RECORD, {**document, "results": kept}, overwrite=True)
+    write_record("variations", command="python benchmarks/variations.py", seed=0, results=kept)
 
 
 if __name__ == "__main__":

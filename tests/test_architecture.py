@@ -45,6 +45,7 @@ ALLOWED["report"] = PIPELINE | {"figures", "attribution"}  # never an estimator
 ALLOWED["estimators"] = PIPELINE | {"report"}
 ALLOWED["onnx"] = PIPELINE
 ALLOWED["tuning"] = PIPELINE | {"report", "estimators"}
+ALLOWED["diagnostics"] = set()  # names its modules, which are imported when they are used
 # What measures and what faces the user may import all of it; nobody imports the command line.
 ALLOWED["bench"] = set(ALLOWED)
 ALLOWED["claims"] = set(ALLOWED) - {"bench", "onnx", "tuning"}

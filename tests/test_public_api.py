@@ -11,11 +11,11 @@ REFRESH = "python tests/test_public_api.py"
 PACKAGES = (
     "ansatz",
     "ansatz.attribution",
-    "ansatz.bench",
     "ansatz.claims",
     "ansatz.connectionism",
     "ansatz.data",
     "ansatz.data.augmentation",
+    "ansatz.diagnostics",
     "ansatz.errors",
     "ansatz.estimators",
     "ansatz.figures",
@@ -129,7 +129,7 @@ def test_every_package_is_watched():
     import ansatz
 
     folders = {f"ansatz.{file.parent.name}" for file in Path(ansatz.__file__).parent.glob("*/*.py")}
-    internal = {"ansatz.cli", "ansatz.storage"}
+    internal = {"ansatz.bench", "ansatz.cli", "ansatz.storage"}
     assert folders - internal <= set(PACKAGES)
 
 

@@ -18,7 +18,7 @@ from ansatz.outcomes.report.horizons import calibrate
 from ansatz.outcomes.report.survival_calibration import draw_horizon
 from ansatz.report.corp import reliability
 from ansatz.report.coverage import draw_coverage
-from ansatz.report.intervals import by_spread, intervals
+from ansatz.report.intervals import by_width, intervals
 from ansatz.report.pit import draw_pit, pit_histogram
 from ansatz.report.quantile_residuals import draw_quantile_lines, draw_uniform_qq, quantile_lines
 from ansatz.report.reliability import draw_reliability
@@ -78,8 +78,8 @@ def draw_coverage_panels() -> None:
     """A likelihood whose spread varies more than that of the outcomes."""
     sd = torch.linspace(0.6, 1.6, 3000, dtype=torch.float64)
     distribution = NormalDistribution(torch.zeros_like(sd), sd)
-    right = by_spread(intervals(distribution, distribution.sample(), 0.9))
-    wrong = by_spread(intervals(distribution, 1.05 * torch.randn_like(sd), 0.9))
+    right = by_width(intervals(distribution, distribution.sample(), 0.9))
+    wrong = by_width(intervals(distribution, 1.05 * torch.randn_like(sd), 0.9))
 
     def panel(found: list) -> Callable[[Axes], None]:  # type: ignore[type-arg]
         def draw(axes: Axes) -> None:
@@ -131,7 +131,7 @@ def draw_classic_panels() -> None:
 
     def fan(axes: Axes) -> None:
         z = rng.normal(size=400) * (0.5 + x)
-        draw_along(axes, x, np.sqrt(np.abs(z)), centre=0.8222, spread=0.3491)
+        draw_along(axes, x, np.sqrt(np.abs(z)), centre=0.8222, sd=0.3491)
         axes.set(xlabel="prediction", ylabel="√|residual|")
 
     def tail(axes: Axes) -> None:

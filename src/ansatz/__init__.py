@@ -38,10 +38,10 @@ _ELSEWHERE = {
 }
 _MODULES = (
     "attribution",
-    "bench",
     "claims",
     "connectionism",
     "data",
+    "diagnostics",
     "errors",
     "estimators",
     "figures",
@@ -54,11 +54,9 @@ _MODULES = (
     "networks",
     "onnx",
     "optim",
-    "registry",
     "report",
     "seeds",
     "spec",
-    "storage",
     "structures",
     "symmetry",
     "theory",

@@ -69,7 +69,7 @@ def test_other_test_rows_and_changed_files_are_bad_data(command, folders, tmp_pa
     words = ("--target", "price", "--likelihood", "normal", "--network", "linear")
     command("fit", "houses.csv", *words, "--seed", "1", "--group", "street", "--out", "other")
     done = command("compare", "by-area", "other")
-    assert done.status == 3 and "other test rows" in done.err and done.err.count("\n") == 1
+    assert done.status == 3 and "different test rows" in done.err and done.err.count("\n") == 1
     (tmp_path / "houses.csv").rename(tmp_path / "moved.csv")
     done = command("compare", *folders)
     assert done.status == 3 and "--data FILE" in done.err

@@ -24,7 +24,7 @@ def check_report(kind, fitted):
     assert "Could not be computed" not in found.text
     assert len(report.verdict) == 2 and report.verdict[1].startswith("Calibration: ")
     titles = [section.title for section in report.sections]
-    assert {"What was fitted", "Scores", "Worst-fitted rows", "The data"} <= set(titles)
+    assert {"What was fitted", "Scores", "Rows with the largest loss", "The data"} <= set(titles)
 
 
 @pytest.mark.parametrize(

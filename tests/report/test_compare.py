@@ -93,7 +93,7 @@ def test_the_better_model_is_named():
     found = compare(good, poor)
     assert found.better == found.a and found.verdict.startswith(f"{found.a} is better: its log")
     assert compare(poor, good).better == compare(poor, good).b
-    assert any("rests on" in caution for caution in found.cautions)  # few groups
+    assert any("is based on" in caution for caution in found.cautions)  # few groups
 
 
 def test_a_model_is_not_distinguishable_from_itself_fitted_again():
@@ -201,7 +201,7 @@ def test_cox_and_weibull_have_only_the_brier_score_in_common():
     found = compare(a, b)
     assert [score.name for score in found.scores] == ["integrated_brier"]
     assert found.scores[0].b == pytest.approx(b.metrics["integrated_brier"])
-    assert any("no likelihood in common" in caution for caution in found.cautions)
+    assert any("no common likelihood" in caution for caution in found.cautions)
 
 
 def test_rankings_have_a_log_score():
@@ -238,7 +238,7 @@ def test_quantiles_compare_with_the_quantiles_of_a_likelihood():
 
 
 def test_a_target_on_the_log_scale_is_translated():
-    """A normal distribution of log y is the log-normal distribution of y: their scores must agree."""
+    """A normal distribution of log y is a log-normal one of y: their scores must agree."""
     a = fit("price", likelihood="log_normal", group="patient")
     b = fit("log_price", likelihood="normal", group="patient")
     found = compare(a, b)
@@ -259,7 +259,7 @@ def test_other_outcomes_are_refused():
     a = fit("price", likelihood="normal", group="patient")
     with pytest.raises(DataError, match="predict different outcomes"):
         compare(a, fit("z", "x", likelihood="normal", group="patient"))
-    with pytest.raises(DataError, match="other outcomes in the same rows"):
+    with pytest.raises(DataError, match="different outcomes in the same rows"):
         compare(
             fit("label", "x", group="patient"),
             fit("label", "x", group="patient", data=TABLE.assign(label=TABLE["label"][::-1].array)),
@@ -270,7 +270,9 @@ def test_other_outcomes_are_refused():
 
 def test_other_test_rows_are_refused_with_the_way_out():
     a, b = fit("price", likelihood="normal"), fit("price", likelihood="normal", seed=1)
-    with pytest.raises(DataError, match=r"other test rows \(30 and 30, \d+ in common\).*--refit"):
+    with pytest.raises(
+        DataError, match=r"different test rows \(30 and 30, \d+ in common\).*--refit"
+    ):
         compare(a, b)
     with pytest.raises(DataError, match=r"no test rows: fit it with --test 0\.2"):
         compare(fit("price", likelihood="normal", folds=3), a)
@@ -280,7 +282,7 @@ def test_models_of_arrays_are_compared_on_rows_that_are_given(numbers_and_lines)
     X, y, models = numbers_and_lines
     found = compare(*models, data=(X[40:], y[40:]))
     assert found.scores[0].difference.rows == 20
-    assert any("nothing tells whether" in caution for caution in found.cautions)
+    assert any("it is not known whether" in caution for caution in found.cautions)
     with pytest.raises(UsageError, match=r"has no record to refit it from"):
         compare(*models, data=(X[40:], y[40:]), refit=True)
 
@@ -347,7 +349,7 @@ def test_refits_of_time_look_forward_and_are_not_repeated():
 
 def test_refits_compare_methods_whose_test_rows_differ():
     a, b = fit("price", "x", likelihood="normal"), fit("price", "z", likelihood="normal")
-    with pytest.raises(DataError, match="other test rows"):
+    with pytest.raises(DataError, match="different test rows"):
         compare(a, b)
     assert compare(a, b, refit=True, folds=3, repeats=1).better is not None
     with pytest.raises(UsageError, match="--folds from 2"):
@@ -360,10 +362,10 @@ def test_of_many_models_folds_choose_and_the_test_rows_judge_once():
     found = compare(poor, good, other, folds=3, repeats=1)
     assert found.methods.rows == len(replay(poor).learn.y)
     best = found.methods.best.name
-    assert found.b == best and found.verdict.startswith(f"{best} was chosen out of fold.")
+    assert found.b == best and found.verdict.startswith(f"{best} was chosen by cross-validation.")
     assert len(found.scores) == 2 and found.scores[0].difference.rows == len(replay(poor).test.y)
     first = compare(good, poor, poor, folds=3, repeats=1)
-    assert first.scores == [] and "not opened" in first.cautions[0]
+    assert first.scores == [] and "not used" in first.cautions[0]
 
 
 def test_what_differs_is_told_and_nothing_else():

@@ -13,7 +13,7 @@ from ansatz.likelihoods import NormalDistribution, Poisson, VonMisesDistribution
 from ansatz.report import gather
 from ansatz.report.coverage import section
 from ansatz.report.effect import clopper_pearson, wilson
-from ansatz.report.intervals import by_group, by_spread, censored_coverage, covered, intervals
+from ansatz.report.intervals import by_group, by_width, censored_coverage, covered, intervals
 from ansatz.report.transform import transform_censored
 
 
@@ -68,11 +68,11 @@ def test_a_likelihood_that_is_too_narrow_covers_what_theory_says():
     assert found.low < truth < found.high and not found.holds
 
 
-def test_parts_by_spread_find_where_a_likelihood_is_too_sure():
+def test_bins_by_width_find_where_a_likelihood_is_too_sure():
     sd = torch.linspace(0.5, 2, 4000)
     distribution = NormalDistribution(torch.zeros(4000), sd)
     y = torch.randn(4000)  # the true spread is 1 everywhere
-    parts = by_spread(intervals(distribution, y, 0.9))
+    parts = by_width(intervals(distribution, y, 0.9))
     assert len(parts) == 10
     assert parts[0].high < 0.9 < parts[-1].low
     assert covered(intervals(distribution, y, 0.9)).rows == sum(part.rows for part in parts)

@@ -1,4 +1,4 @@
-"""The four panels: what their lines and bands are under the right likelihood."""
+"""Residual panels: what their lines and bands are under the right likelihood."""
 
 import math
 

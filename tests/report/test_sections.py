@@ -43,13 +43,11 @@ def test_scores_are_those_of_the_fit(kind, fitted):
 
 
 def test_the_estimates_behind_the_errors_have_the_values_of_the_metrics(fitted):
-    from ansatz.report.baselines import estimate_metrics
-
     for kind in ("regression", "two classes", "many classes", "several targets", "directions"):
         evidence = replayed(replay(fitted(kind)))
         for forecast in baselines(evidence).forecasts:
             evaluated = forecast.evaluate(evidence.weight)
-            for name, estimate in estimate_metrics(evidence, forecast).items():
+            for name, estimate in evidence.outcome_report.estimates(evidence, forecast).items():
                 assert estimate.value == pytest.approx(evaluated[name], rel=1e-6, abs=1e-9), name
 
 

@@ -90,7 +90,7 @@ def test_location_and_spread_of_known_scores_are_mean_and_sd():
     y = 0.3 + 1.4 * torch.randn(500)
     found = normal_scores(transform(normal(500), y))
     assert found.location.value == pytest.approx(float(y.mean()))
-    assert found.spread.value == pytest.approx(float(y.std(correction=0)))
+    assert found.scale.value == pytest.approx(float(y.std(correction=0)))
     error = float(y.std(correction=0)) / math.sqrt(500)
     assert found.location.high - found.location.value == pytest.approx(1.96 * error, rel=1e-6)
 
@@ -100,8 +100,8 @@ def test_censored_scores_give_the_same_location_and_spread():
     open_end = torch.where(y <= c, y, torch.tensor(math.inf))
     found = normal_scores(transform_censored(normal(6000), torch.minimum(y, c), open_end))
     assert found.location.low < 0.3 < found.location.high
-    assert found.spread.low < 1.4 < found.spread.high
-    assert found.spread.high - found.spread.low < 0.15
+    assert found.scale.low < 1.4 < found.scale.high
+    assert found.scale.high - found.scale.low < 0.15
 
 
 def test_intervals_of_scores_hold_as_often_as_they_say():
@@ -111,7 +111,7 @@ def test_intervals_of_scores_hold_as_often_as_they_say():
         mean = torch.rand(200, generator=generator) * 4 + 0.2
         distribution = Poisson().distribution(mean.log().unsqueeze(1))
         found = normal_scores(transform(distribution, torch.poisson(mean, generator=generator)))
-        held += [not found.location.excludes_neutral, not found.spread.excludes_neutral]
+        held += [not found.location.excludes_neutral, not found.scale.excludes_neutral]
     assert (np.abs(held / 150 - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 150)).all()
 
 
@@ -128,8 +128,8 @@ def test_weights_are_rows_repeated():
     repeated = torch.from_numpy(np.repeat(y.numpy(), times.astype(int)))
     weighted = normal_scores(transform(normal(60), y), weight=times)
     spelled = normal_scores(transform(normal(len(repeated)), repeated))
-    assert weighted.spread.value == pytest.approx(spelled.spread.value)
-    assert weighted.spread.low == pytest.approx(spelled.spread.low)
+    assert weighted.scale.value == pytest.approx(spelled.scale.value)
+    assert weighted.scale.low == pytest.approx(spelled.scale.low)
 
 
 def test_rows_that_the_likelihood_cannot_place_are_marked():
@@ -141,6 +141,6 @@ def test_rows_that_the_likelihood_cannot_place_are_marked():
 def test_outcomes_that_no_likelihood_could_give_have_finite_effects():
     y = torch.cat([torch.full((30,), 1e3), torch.full((30,), -1e3)])
     found = normal_scores(transform(normal(60), y))
-    assert found.spread.value > 30 and math.isfinite(found.spread.high)
+    assert found.scale.value > 30 and math.isfinite(found.scale.high)
     exact = normal_scores(transform(normal(60), torch.zeros(60)))
-    assert exact.spread.value < 1e-3 and math.isfinite(exact.spread.high)
+    assert exact.scale.value < 1e-3 and math.isfinite(exact.scale.high)

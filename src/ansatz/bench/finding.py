@@ -28,7 +28,7 @@ class Options:
         threads: of the speed suite of images; None for torch's own number.
         folder: where finished parts are kept, so that a stopped run goes on; None for nowhere.
         fresh: begin anew, although there are finished parts.
-        tell: is told what is going on.
+        notify: called with sentences about the progress.
     """
 
     rounds: int | None = None
@@ -40,7 +40,7 @@ class Options:
     threads: int | None = None
     folder: Path | None = None
     fresh: bool = False
-    tell: Callable[[str], None] = _silent
+    notify: Callable[[str], None] = _silent
 
     def pick(self, names: Iterable[str]) -> list[str]:
         """Those of a suite's cases that are asked for."""

@@ -123,7 +123,7 @@ def _race(
         contestants,
         rounds=options.rounds or rounds,
         seed=options.seed,
-        tell=options.tell,
+        notify=options.notify,
         threads=options.threads or torch.get_num_threads(),
     )
     scores = {

@@ -78,7 +78,7 @@ def race(
     rounds: int,
     seed: int,
     measure: Callable[[Callable[[], Any]], Time] | None = None,
-    tell: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
     threads: int = 1,
 ) -> Race:
     """Runs everyone once to warm up, then ``rounds`` times in turns, shuffled by ``seed``.
@@ -88,7 +88,7 @@ def race(
         rounds: how often each is measured.
         seed: of the order within a round.
         measure: how one run is timed; by default this process's clocks.
-        tell: is told what is going on.
+        notify: called with sentences about the progress.
         threads: that each may use; beyond one the clock on the wall is the one to evaluate by,
             since threads that wait for each other burn processor time.
     """
@@ -97,8 +97,8 @@ def race(
     with limited_threads(threads):
         results = {name: run() for name, run in contestants.items()}
         for number in range(rounds):
-            if tell:
-                tell(f"round {number + 1} of {rounds}")
+            if notify:
+                notify(f"round {number + 1} of {rounds}")
             shuffled.shuffle(order)
             for name in order:
                 times[name].append((measure or measured)(contestants[name]))
@@ -115,7 +115,7 @@ def measured(run: Callable[[], Any]) -> Time:
 
 @contextmanager
 def limited_threads(count: int = 1) -> Iterator[None]:
-    """torch, and every library that threadpoolctl knows (NumPy's, scikit-learn's), on few threads."""
+    """Limits the threads of torch and of every library that threadpoolctl knows."""
     import torch
     from threadpoolctl import threadpool_limits
 

@@ -1,4 +1,4 @@
-"""What one needs to repeat a measurement: machine, versions, commit, date."""
+"""Writes the records of benchmarks, which state commit, machine, versions and date."""
 
 import functools
 import itertools
@@ -14,13 +14,15 @@ from typing import Any
 
 from ansatz.bench.finding import Options
 from ansatz.errors import DataError
+from ansatz.storage import write_json
 
 Row = dict[str, Any]
+RESULTS = Path(__file__).parents[3] / "benchmarks" / "results"  # of the source tree
 PACKAGES = ("torch", "numpy", "scikit-learn", "skorch", "lightning", "keras", "typer")
 
 
 def circumstances() -> dict[str, Any]:
-    """Commit, machine, load, date and the versions of all who took part."""
+    """Describes commit, machine, load, date and versions."""
     return {
         "commit": commit(),
         "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -31,11 +33,21 @@ def circumstances() -> dict[str, Any]:
     }
 
 
-def among_earlier(path: Path, results: list[Row], now: Row) -> list[Row]:
-    """New results of some cases in the place of their old ones; the other cases stay.
+def write_record(
+    name: str, *, command: str, seed: int, results: Any, folder: Path = RESULTS, **facts: Any
+) -> Path:
+    """Writes ``NAME.json``, the record of a benchmark: how it was measured, and its results."""
+    import torch
 
-    Each says at which commit and when it was measured.
-    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    given = {"command": command, "seed": seed, "threads": torch.get_num_threads()}
+    write_json(path, {**given, **circumstances(), **facts, "results": results}, overwrite=True)
+    return path
+
+
+def among_earlier(path: Path, results: list[Row], now: Row) -> list[Row]:
+    """Replaces the results of the measured cases in an earlier record, each with its date."""
 
     def dated(row: Row, of: Row) -> Row:
         return {**row, **{key: row.get(key, of[key]) for key in ("commit", "date")}}
@@ -48,7 +60,7 @@ def among_earlier(path: Path, results: list[Row], now: Row) -> list[Row]:
 
 
 def commit() -> str | None:
-    """The commit of the source tree that runs; None where there is none."""
+    """Returns the commit of the running source tree; None without one."""
     command = ["git", "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(
@@ -163,6 +175,6 @@ def repeated(
     for name in sets:
         rows = []
         for number in numbers:
-            options.tell(f"{name}, {by} {number}")
+            options.notify(f"{name}, {by} {number}")
             rows.append(ledger.part(key(name, number), functools.partial(fit, name, number)))
         yield name, rows

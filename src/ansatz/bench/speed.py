@@ -83,7 +83,7 @@ def _evaluate(
         if peer not in missing:
             runs[peer] = lambda train=train: train(task)  # type: ignore[misc]
     runs["matrix products"] = lambda: matrix_products(task)
-    found = race(runs, rounds=options.rounds or rounds, seed=options.seed, tell=options.tell)
+    found = race(runs, rounds=options.rounds or rounds, seed=options.seed, notify=options.notify)
     # That everyone learned the same thing shows that everyone did the work.
     scores = {who: round(task.score(p(task.x)), 4) for who, p in found.results.items() if p}
     facts = {"rows": task.source, "steps": task.steps, "training score": scores}
@@ -99,7 +99,7 @@ def memory(options: Options) -> list[Finding]:
     limit = {"ours": Bar(at_most=1.0)}
     if not path.exists():
         return [Finding("memory", "GiB", missing=[f"{path.name} of the source tree"])]
-    options.tell("generating 2 GB of CSV and fitting it; this takes minutes")
+    options.notify("generating 2 GB of CSV and fitting it; this takes minutes")
     command = [sys.executable, str(path), "--no-record"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     text = done.stdout[done.stdout.find("{") :]
@@ -137,7 +137,9 @@ def start(options: Options) -> list[Finding]:
         "empty typer application": partial(_help, EMPTY),
     }
     rounds = options.rounds or 15
-    found = race(runs, rounds=rounds, seed=options.seed, measure=measured_child, tell=options.tell)
+    found = race(
+        runs, rounds=rounds, seed=options.seed, measure=measured_child, notify=options.notify
+    )
     limit = {"empty typer application": Bar(at_most=1.4)}
     return [Finding.of("start", found, limit)]
 
@@ -194,7 +196,7 @@ def ensemble(options: Options) -> list[Finding]:
         steps["in turn"] = [member.history_.steps for member in members]
 
     runs = {"together": together, "in turn": in_turn}
-    found = race(runs, rounds=options.rounds or 3, seed=options.seed, tell=options.tell)
+    found = race(runs, rounds=options.rounds or 3, seed=options.seed, notify=options.notify)
     facts = {"steps": steps, "members": MEMBERS}
     limit = {"in turn": Bar(at_most=0.4)}
     return [Finding.of("ensemble", found, limit, us="together", facts=facts)]

@@ -75,5 +75,5 @@ def choose(names: Iterable[str]) -> list[str]:
 def run(names: Iterable[str], options: Options) -> Iterator[tuple[str, list[Finding]]]:
     """Runs suites one after the other, and gives what each found."""
     for name in names:
-        options.tell(name)
+        options.notify(name)
         yield name, SUITES[name].run(options)

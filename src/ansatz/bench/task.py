@@ -134,7 +134,7 @@ def predictor(module: nn.Module, task: Task) -> Predict:
 
 
 def matrix_products(task: Task) -> None:
-    """The products of every forward and backward pass, into memory kept ready: the machine's limit."""
+    """Computes only the matrix products of all passes: the limit of the machine."""
     random, sizes, rows = np.random.default_rng(0), task.sizes, task.batch
     made = [random.standard_normal((rows, size), dtype=np.float32) for size in sizes]
     weights = [

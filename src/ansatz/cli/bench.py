@@ -110,21 +110,15 @@ def parse_splits(text: str | None) -> tuple[int, ...] | None:
 
 
 def _record(out: Path, name: str, found: "list[Finding]", options: Any) -> None:
-    from ansatz.bench.record import among_earlier, circumstances
-    from ansatz.storage import write_json
+    from ansatz.bench.record import among_earlier, circumstances, write_record
 
-    out.mkdir(parents=True, exist_ok=True)
-    path, now = out / f"bench-{name}.json", circumstances()
     results = [finding.to_dict() for finding in found]
     if options.only is not None:
-        results = among_earlier(path, results, now)
-    document = {
-        "command": f"ansatz bench {name} --record",
-        "seed": options.seed,
-        **now,
-        "results": results,
-    }
-    write_json(path, document, overwrite=True)
+        results = among_earlier(out / f"bench-{name}.json", results, circumstances())
+    command = f"ansatz bench {name} --record"
+    path = write_record(
+        f"bench-{name}", command=command, seed=options.seed, results=results, folder=out
+    )
     print_note(f"{path}")
 
 

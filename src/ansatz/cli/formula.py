@@ -166,7 +166,7 @@ def plain_formula(latex: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    r"""Prose of a docstring: roles and double backquotes become what they say."""
+    r"""Prose of a docstring: roles and double backquotes become plain text."""
     text = re.sub(r":math:`([^`]*)`", lambda match: plain_formula(match[1]), text)
     text = re.sub(r":\w+(?::\w+)*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`", r"\1", text)
     text = re.sub(r"``([^`]*)``", r"\1", text)

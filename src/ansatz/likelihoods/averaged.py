@@ -44,11 +44,6 @@ class Averaged(Likelihood):
     of the whole line is stretched about its mean, the dispersions of other likelihoods are
     multiplied.
 
-    Args:
-        likelihoods: one per member, fitted.
-        log_weights: ``(S,)``; equal weights if not given.
-        factor: 1 leaves the mixture as it is.
-
     Shapes:
         - raw: ``(N, S, ..., P)``: the members' axis follows that of the rows.
         - y: as for the likelihood.
@@ -113,7 +108,7 @@ class Averaged(Likelihood):
         )
 
     def given(self, raw: Tensor, y: Any) -> tuple[Distribution, Tensor]:
-        """The mixture of what the members say of each outcome."""
+        """The mixture of the members' distributions of each outcome."""
         pairs = [likelihood.given(part, y) for likelihood, part in self._members(raw)]
         return self._mix([distribution for distribution, _ in pairs]), pairs[0][1]
 
@@ -165,16 +160,11 @@ def merges(likelihood: Likelihood) -> bool:
 def merge(likelihood: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
     """The raw numbers of the members' mixture, for likelihoods that stay what they are.
 
-    Exactly the mixture: classes (the mean of the probabilities, those of cells by ``dice`` and
+    Exactly the mixture: classes (the mean of the probabilities, those of pixels by ``dice`` and
     ``sum`` too) and discrete hazards (the mean of the survival curves and incidences at the cuts).
     A convention: log-risks of ``cox``, scores of ``plackett_luce`` and predictions of losses are
     averaged, quantiles too; ``focal`` averages its q, from which its probabilities follow;
     ``von_mises`` has the mixture's mean direction and length.
-
-    Args:
-        likelihood: for which :func:`merges` holds.
-        raw: ``(S, ..., P)``.
-        weights: ``(S,)``, adding up to 1.
     """
     weights = weights.to(raw).reshape(-1, *(1,) * (raw.ndim - 1))
     one_logit = isinstance(likelihood, Dice | Focal | Sum) and raw.shape[-1] == 1

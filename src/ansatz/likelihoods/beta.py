@@ -1,17 +1,16 @@
 """The beta distribution: proportions strictly between 0 and 1."""
 
 import math
-from typing import Any
 
 import torch
 from scipy import special
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     expand_weight,
     unit_and_floor,
     weighted_mean,
@@ -26,7 +25,7 @@ from ansatz.likelihoods.special.beta import (
 from ansatz.likelihoods.special.gamma import digamma_gap
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.roots import positive_quantile
-from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.special.tensors import elementwise, in_double, wide
 from ansatz.likelihoods.support import refuse_outside, refuse_where
 from ansatz.likelihoods.transformed import SqueezedDistribution, squeeze
 
@@ -107,19 +106,16 @@ class BetaDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         a, b, q = torch.broadcast_tensors(*self.shapes, q)
-        if q.is_meta:
-            return torch.empty_like(q)
         return _inside(beta_quantile(a, b, q), q)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form, in double precision as its terms cancel.
 
         .. math:: (y - \mu)(2 F(y) - 1) + \frac{2}{\phi} \frac{y^a (1 - y)^b}{B(a, b)}
                   - \frac{2}{\phi} \frac{B(2a, 2b)}{B(a, b)^2}
         """
-        value, *parameters = wide(y, self.logits, self.dispersion)
-        distribution = BetaDistribution(*parameters)
-        return (distribution.distance(value) - 0.5 * distribution.difference).to(y)
+        return self.distance(y) - 0.5 * self.difference
 
     def distance(self, y: Tensor) -> Tensor:
         """E|Y - y|."""
@@ -136,16 +132,10 @@ class BetaDistribution(Distribution):
         pair = 2 * log_beta_peak(a, b) - log_beta_peak(2 * a, 2 * b)
         return 4 * self.dispersion * pair.exp()
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws: the share of one gamma number in two, from their logarithms."""
-        with torch.no_grad():
-            first, second = (
-                _log_gamma_draw(p.expand((*shape, *self.batch_shape)), generator)
-                for p in self.shapes
-            )
-            return _strictly_inside(torch.sigmoid(first - second))
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """The share of one gamma number in two, from their logarithms."""
+        first, second = (_log_gamma_draw(p.expand(size), generator) for p in self.shapes)
+        return _strictly_inside(torch.sigmoid(first - second))
 
 
 def _log_gamma_draw(a: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -165,13 +155,13 @@ def _inside(y: Tensor, q: Tensor) -> Tensor:
     return torch.where((q > 0) & (q < 1), _strictly_inside(y), y)
 
 
-class Beta(Likelihood):
+class Beta(Dispersed):
     r"""Proportions strictly between 0 and 1: beta regression.
 
     .. math:: p(y) = \frac{y^{a-1} (1-y)^{b-1}}{B(a, b)}, \qquad a = \mu\phi, \quad b = (1-\mu)\phi
 
     with :math:`\mathrm{logit}\,\mu` = raw[0] (logit link) and the dispersion :math:`1/\phi` = unit
-    * softplus(raw[1]) + floor: a small dispersion is a sharp likelihood, with variance
+    * softplus(raw[1]) + floor: a small dispersion is a sharp distribution, with variance
     :math:`\mu(1-\mu)/(1+\phi)`. With constant dispersion the linear model is Ferrari and
     Cribari-Neto's. The unit is the maximum-likelihood :math:`1/\phi` of the constant model; the
     floor is the dispersion at which the sd at the mean of y falls to the normal distribution's
@@ -202,12 +192,12 @@ class Beta(Likelihood):
     """
 
     name = "beta"
+    resized = ("rows",)
     link_name = "logit"
     rows: Tensor
 
     def __init__(self, *, dispersion: Dispersion = "predicted", squeeze: bool = False) -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
+        super().__init__(dispersion=dispersion)
         self.squeeze = squeeze
         if squeeze:
             self.register_buffer("rows", torch.tensor(math.inf))  # until observed: not at all
@@ -259,11 +249,6 @@ class Beta(Likelihood):
             if self.squeeze
             else distribution
         )
-
-    def _load_from_state_dict(self, state: Any, prefix: str, *rest: Any) -> None:
-        if self.squeeze and prefix + "rows" in state:  # one entry per target, which the file knows
-            self.rows = torch.empty_like(state[prefix + "rows"], dtype=self.rows.dtype)
-        super()._load_from_state_dict(state, prefix, *rest)
 
 
 def beta_quantile(a: Tensor, b: Tensor, q: Tensor) -> Tensor:

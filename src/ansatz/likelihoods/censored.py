@@ -32,10 +32,10 @@ class Censored(Likelihood):
       \end{cases} \quad + \log S(e)
 
     the last term where there is an entry e: the row is known only because Y > e (left truncation;
-    -inf for none). Bounds outside the support say nothing. The same holds for likelihoods of
+    -inf for none). Bounds outside the support have no effect. The same holds for likelihoods of
     counts. Raw numbers, links and floors are those of the likelihood inside; units come from the
-    finite ends. Censoring must be independent of the outcome given x: no model can tell from the
-    data.
+    finite ends. Censoring must be independent of the outcome given x: data cannot show whether
+    it is.
 
     Args:
         likelihood: a registry name, or a likelihood of single numbers.

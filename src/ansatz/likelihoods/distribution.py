@@ -28,6 +28,7 @@ class Distribution:
     """
 
     discrete = False
+    symmetric = False  # True: the median is the mode
     lower, upper = -math.inf, math.inf  # the support's ends
 
     @property
@@ -63,7 +64,7 @@ class Distribution:
     @property
     def median(self) -> Tensor:
         """The 0.5 quantile."""
-        return self.icdf(torch.full_like(self.mean, 0.5))
+        return self.mode if self.symmetric else self.icdf(torch.full_like(self.mean, 0.5))
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Log density (continuous) or log probability (discrete) of ``y``."""
@@ -106,7 +107,10 @@ class Distribution:
         Differentiable in q and in the parameters where the distribution is continuous.
         """
         with torch.no_grad():
-            y = self._solve(q)
+            if q.is_meta:
+                y = q.new_empty(torch.broadcast_shapes(q.shape, self.batch_shape))
+            else:
+                y = self._solve(q)
         return y if self.discrete else self._implicit(y, q)
 
     def _solve(self, q: Tensor) -> Tensor:
@@ -159,19 +163,19 @@ def _has_gradient(part: object) -> bool:
 
 
 def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tensor:
-    """Solves cdf(y) = q for any distribution with a mean and a spread to start the bracket from."""
+    """Solves cdf(y) = q for any distribution, in a bracket around its mean."""
     centre = torch.nan_to_num(distribution.mean, nan=0.0, posinf=0.0, neginf=0.0)
-    spread = torch.nan_to_num(distribution.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
-    centre, spread, q = torch.broadcast_tensors(centre, spread, q)
-    low, high = centre - spread, centre + spread
+    sd = torch.nan_to_num(distribution.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
+    centre, sd, q = torch.broadcast_tensors(centre, sd, q)
+    low, high = centre - sd, centre + sd
     for _ in range(1100):  # doubling reaches the largest double
         too_high = (distribution.cdf(low) >= q) & (low > distribution.lower)
         too_low = (distribution.cdf(high) < q) & (high < distribution.upper)
         if not (too_high.any() or too_low.any()):
             break
-        spread = 2 * spread
-        low = torch.where(too_high, (centre - spread).clamp(min=distribution.lower), low)
-        high = torch.where(too_low, (centre + spread).clamp(max=distribution.upper), high)
+        sd = 2 * sd
+        low = torch.where(too_high, (centre - sd).clamp(min=distribution.lower), low)
+        high = torch.where(too_low, (centre + sd).clamp(max=distribution.upper), high)
     for _ in range(iterations):
         middle = low + (high - low) / 2
         above = distribution.cdf(middle) >= q
@@ -282,7 +286,7 @@ class VectorDistribution(Distribution):
     @property
     def median(self) -> Tensor:
         """The medians of the marginals, ``(..., K)``."""
-        return self.marginal.median
+        return self.mode if self.symmetric else self.marginal.median
 
     def cdf(self, y: Tensor) -> Tensor:
         """Undefined: vectors have no order."""

@@ -21,13 +21,6 @@ def minus_log_mass(
     that a row does not need sees harmless numbers, and an interval so far out that both of its
     tails agree to the last digit is evaluated by the density.
 
-    Args:
-        likelihood: a likelihood of single numbers.
-        raw: its raw numbers.
-        lower: the end that is excluded; -inf for none.
-        upper: the end that is included; inf for none.
-        rows: which rows are meant. Default: all.
-
     Shapes:
         - raw: ``(..., P)``.
         - lower, upper, rows: ``(...)``.

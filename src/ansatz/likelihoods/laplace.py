@@ -5,14 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    unit_and_floor,
-    weighted_mean,
-    weighted_median,
-)
+from ansatz.likelihoods.likelihood import Dispersed, unit_and_floor, weighted_mean, weighted_median
 from ansatz.likelihoods.special.tensors import absolute
 
 
@@ -29,6 +23,8 @@ class LaplaceDistribution(Distribution):
         tensor([-50.6931])
     """
 
+    symmetric = True
+
     def __init__(self, location: Tensor, scale: Tensor) -> None:
         self.location, self.scale = torch.broadcast_tensors(location, scale)
 
@@ -44,11 +40,6 @@ class LaplaceDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self.location
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self.location
 
@@ -83,24 +74,21 @@ class LaplaceDistribution(Distribution):
         z = self._z(y).abs()
         return self.scale * (z + torch.expm1(-z) + 0.25)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws: the difference of two exponential ones."""
-        with torch.no_grad():
-            pair = torch.empty((2, *shape, *self.batch_shape)).to(self.location)
-            pair.exponential_(generator=generator)
-            return self.location + self.scale * (pair[0] - pair[1])
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """The difference of two exponential ones."""
+        pair = torch.empty((2, *size)).to(self.location)
+        pair.exponential_(generator=generator)
+        return self.location + self.scale * (pair[0] - pair[1])
 
 
 def _log_tail(z: Tensor) -> Tensor:
-    """Log P(Z > z) of the standard likelihood: -z - log 2, or log(1 - e^z / 2) where z < 0."""
+    """Log P(Z > z) of the standard distribution: -z - log 2, or log(1 - e^z / 2) where z < 0."""
     outer = -z.clamp(min=0) - math.log(2)
     inner = torch.log1p(-0.5 * z.clamp(max=0).exp())
     return torch.where(z >= 0, outer, inner)
 
 
-class Laplace(Likelihood):
+class Laplace(Dispersed):
     r"""Real outcomes with heavier tails than normal; its location is the median.
 
     .. math:: -\log p(y) = \frac{|y - \mu|}{b} + \log 2b
@@ -129,10 +117,6 @@ class Laplace(Likelihood):
 
     name = "laplace"
     support = "real"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the scale."""

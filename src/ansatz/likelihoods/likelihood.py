@@ -3,15 +3,15 @@
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion, PositiveHead, Resized
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.support import Support, check_support
 from ansatz.spec import TargetSpec
 
 
-class Likelihood(nn.Module):
+class Likelihood(Resized):
     """Choose p(y | theta), let the network predict theta, minimise the negative log-likelihood.
 
     The first raw number is the linear predictor of the generalised linear model; later ones are
@@ -45,10 +45,10 @@ class Likelihood(nn.Module):
         return likelihood
 
     def outputs(self, target: TargetSpec) -> int:
-        """P, the raw numbers per outcome: by default 1, and 1 more for a predicted dispersion."""
-        if isinstance(head := getattr(self, "dispersion", None), PositiveHead):
-            return 1 + head.outputs
-        raise TypeError(f"{type(self).__name__} does not say how many raw numbers it needs.")
+        """P, the raw numbers per outcome."""
+        raise TypeError(
+            f"{type(self).__name__} does not define outputs, the number of its raw numbers."
+        )
 
     def check(self, y: Any) -> None:
         """Rejects outcomes outside the support, naming the row, the value and what would fit."""
@@ -113,22 +113,36 @@ class Likelihood(nn.Module):
         return self.distribution(raw), y
 
     def point(self, raw: Tensor) -> Tensor:
-        """What ``predict`` returns: the mean, unless the likelihood says otherwise."""
+        """What ``predict`` returns: the mean, unless the likelihood overrides it."""
         return self.distribution(raw).mean
 
     def unit_deviance(self, raw: Tensor, y: Any) -> Tensor:
         """2 (log-likelihood of the saturated model - that of raw), both with dispersion 1."""
-        raise TypeError(f"{self.name} is no exponential family in its mean: it has no deviance.")
+        raise TypeError(
+            f"{self.name} is not an exponential family in its mean: it has no deviance."
+        )
 
     def variance_function(self, mu: Tensor) -> Tensor:
         """V(mu): the variance of y is dispersion * V(mu)."""
-        raise TypeError(f"{self.name} is no exponential family: it has no variance function.")
+        raise TypeError(f"{self.name} is not an exponential family: it has no variance function.")
 
     def pearson(self, raw: Tensor, y: Any) -> Tensor:
         """Pearson residuals (y - mu) / sqrt(V(mu))."""
         require_same_shape(self.name, raw, y)
         mu = self.point(raw)
         return (y - mu) / self.variance_function(mu).sqrt()
+
+
+class Dispersed(Likelihood):
+    """A likelihood with a dispersion that is predicted from x, constant, or known."""
+
+    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
+        super().__init__()
+        self.dispersion = PositiveHead(dispersion)
+
+    def outputs(self, target: TargetSpec) -> int:
+        """2 with a predicted dispersion, else 1."""
+        return 1 + self.dispersion.outputs
 
 
 def require_same_shape(
@@ -201,7 +215,7 @@ def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     observed = zip(columns.unbind(1), weight.unbind(1), strict=True)
     resolution = torch.stack([_resolution(column[w > 0]) for column, w in observed])
     floor = torch.maximum(1e-3 * unit, resolution / 12**0.5)
-    # Two rounding steps fill the whole spread when y has two values: keep the floor below the unit.
+    # Two rounding steps fill the whole range when y has two values: keep the floor below the unit.
     floor = torch.minimum(floor, 0.5 * unit)
     return unit.reshape(y.shape[1:]), floor.reshape(y.shape[1:])
 

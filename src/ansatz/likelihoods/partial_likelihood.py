@@ -212,7 +212,7 @@ def tie_term(weight: Tensor, u: Tensor, ties: Ties) -> Tensor:
               = W \log \frac{D}{W} + \log \frac{\Gamma(c + 1)}{\Gamma(c - W + 1)},
               \qquad c = W (1 + e^u)
 
-    The gamma functions say the same for a W that is no whole number, at no cost for large ones.
+    The gamma functions extend this to a W that is not a whole number, at no cost for large ones.
 
     Shapes:
         - weight, u: ``(K,)``; returns ``(K,)``.

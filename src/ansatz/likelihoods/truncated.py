@@ -151,11 +151,11 @@ class TruncatedDistribution(Distribution):
 
     def _bisect(self, q: Tensor, guess: Tensor) -> Tensor:
         """Brackets grow from the guess, or from a finite end, by doubling."""
-        spread = torch.nan_to_num(self.base.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
+        sd = torch.nan_to_num(self.base.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
         ends = torch.where(self._low.isfinite(), self._low, self._high)
         centre = torch.where(guess.isfinite(), guess, torch.nan_to_num(ends, 0.0, 0.0, 0.0))
         low = high = centre
-        step = 1e-3 * spread.expand_as(centre)
+        step = 1e-3 * sd.expand_as(centre)
         for _ in range(1100):
             too_high, too_low = self.cdf(low) >= q, self.cdf(high) < q
             too_high, too_low = too_high & (low > self._low), too_low & (high < self._high)
@@ -209,9 +209,9 @@ class TruncatedDistribution(Distribution):
             for a, b in pairwise(edges):
                 x = a + (b - a) * nodes  # (24, ...)
                 tail_mass = (self.log_cdf(x) if sign < 0 else self.log_survival(x)).exp()
-                piece = (b - a).abs() * weights * tail_mass
-                first = first + sign * piece.sum(0)
-                second = second + 2 * (piece * (x - c).abs()).sum(0)
+                area = (b - a).abs() * weights * tail_mass
+                first = first + sign * area.sum(0)
+                second = second + 2 * (area * (x - c).abs()).sum(0)
         return first, second
 
     def _sums(self, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -236,8 +236,8 @@ class Truncated(Likelihood):
 
     .. math:: -\log p(y) + \log(F(u) - F(l))
 
-    Not to be taken for censoring, where one is told of the outcomes outside: incomes of those who
-    pay tax are truncated, counts from 1 upwards are ``Truncated("poisson", lower=0)``. The raw
+    Not to be taken for censoring, where the outcomes outside are known to exist: incomes of those
+    who pay tax are truncated, counts from 1 upwards are ``Truncated("poisson", lower=0)``. The raw
     numbers, links and floors are those of the likelihood inside, and describe what could be seen
     without the bounds; ``distribution`` and ``predict`` describe what will be recorded.
 

@@ -7,10 +7,9 @@ from torch import Tensor
 from torch.nn.functional import log_softmax
 
 from ansatz.likelihoods.beta import BetaDistribution, fit_beta, fit_beta_mean
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     expand_weight,
     unit_and_floor,
     weighted_mean,
@@ -29,7 +28,7 @@ class ZeroOneInflatedBetaDistribution(Distribution):
     them; the cdf jumps at both ends.
 
     Args:
-        inner: the likelihood of the outcomes strictly between 0 and 1.
+        inner: the distribution of the outcomes strictly between 0 and 1.
         logits: ``(..., 2)``, the log odds of 0 and of 1, each against the inside.
 
     Example:
@@ -154,7 +153,7 @@ class ZeroOneInflatedBetaDistribution(Distribution):
             return torch.where(u < zero, 0.0, torch.where(u < zero + one, 1.0, inner))
 
 
-class ZeroOneInflatedBeta(Likelihood):
+class ZeroOneInflatedBeta(Dispersed):
     r"""Proportions in [0, 1] with exact 0 and 1 as outcomes of their own.
 
     .. math:: P(Y = 0) = \pi_0, \quad P(Y = 1) = \pi_1, \quad
@@ -187,10 +186,6 @@ class ZeroOneInflatedBeta(Likelihood):
 
     name = "zero_one_inflated_beta"
     link_name = "logit"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """4 with a predicted dispersion, else 3."""

@@ -1,4 +1,4 @@
-"""Maximum-likelihood linear models: the GLM beside every network, and what R says of it."""
+"""Maximum-likelihood linear models: the GLM beside every network, with R's summary."""
 
 from ansatz.linear.design import Design as Design
 from ansatz.linear.effects import Effect as Effect

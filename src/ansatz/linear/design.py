@@ -188,16 +188,7 @@ def triangular_factor(x: Tensor, rows: int = 2**16) -> Tensor:
 def independent_columns(
     factor: Tensor, constant: Tensor, *, explain: bool = True
 ) -> tuple[Tensor, dict[int, dict[int, float]]]:
-    """Keeps each column that the ones before it do not determine, as R's pivoting does.
-
-    Args:
-        factor: ``(R, D)``, any matrix with the columns' inner products.
-        constant: ``(D,)`` True for columns that only repeat the intercept.
-        explain: False to leave out what determines the dropped ones.
-
-    Returns:
-        Positions of the kept columns, and for each dropped one its coefficients on kept ones.
-    """
+    """Keeps each column that the ones before it do not determine, as R's pivoting does."""
     kept: list[int] = []
     dropped: list[int] = []
     basis = torch.zeros(factor.shape[0], min(factor.shape), dtype=factor.dtype)

@@ -166,7 +166,7 @@ class NetworkSummary:
     """A fitted network: held-out deviance explained and average marginal effects.
 
     A deep network has no AIC and no in-sample deviance test: its parameters are more than the
-    rows can tell apart, and it was stopped, not maximised. The two numbers here mean something.
+    rows identify, and it was stopped, not maximised. The two numbers here mean something.
 
     Args:
         call: what the user asked for.

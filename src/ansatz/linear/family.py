@@ -55,7 +55,7 @@ FAMILIES = {
 def family_of(likelihood: Likelihood) -> Family | None:
     """The exponential family of a likelihood, or None."""
     if any(True for name, _ in likelihood.named_parameters() if name.startswith("power")):
-        return None  # a learned power of the variance function is no exponential family
+        return None  # a learned power of the variance function is not an exponential family
     return FAMILIES.get(likelihood.name)
 
 

@@ -49,7 +49,7 @@ def fit_linear(
     families with constant dispersion this is iteratively reweighted least squares: the
     coefficients do not depend on the dispersion, which is then estimated by itself. Columns that
     others determine are dropped and named; separation, counts without events and anything else
-    that leaves no maximum are said in ``messages``.
+    that leaves no maximum are reported in ``messages``.
 
     Args:
         likelihood: any likelihood or loss that is a sum over rows; it is copied, not changed.
@@ -98,8 +98,8 @@ def _centred(likelihood: Likelihood, rows: Rows) -> tuple[Rows, float]:
     if likelihood.name not in SHIFTED:
         return rows, 0.0
     centre = rows.y.double().median()
-    spread = (rows.y - centre).abs().mean()
-    if not float(centre.abs()) > 1e3 * float(spread):
+    deviation = (rows.y - centre).abs().mean()
+    if not float(centre.abs()) > 1e3 * float(deviation):
         return rows, 0.0
     return rows._replace(y=rows.y - centre), float(centre)
 
@@ -184,14 +184,14 @@ class _Fitting:
     def _as_they_came(self) -> tuple[Likelihood, Tensor]:
         """The likelihood and the coefficients of the columns as they came.
 
-        Where an intercept is redundant (thresholds of ordered classes say the same) it is 0.
+        Where an intercept is redundant (thresholds of ordered classes do the same) it is 0.
         """
         model, outputs = self.model, self.model.outputs
         table = self.criterion.table(self.found.theta)
         coefficients, constants = self.design.restore(table[:, :outputs]), table[0, outputs:]
         redundancy = zip(model.redundancy.columns, model.redundancy.directions, strict=True)
         for column, direction in redundancy:
-            if column >= outputs:  # a constant of which the rows say nothing
+            if column >= outputs:  # a constant that the rows do not identify
                 continue
             excess = coefficients[0, column].clone()
             coefficients[0] -= excess * direction[:outputs]

@@ -1,6 +1,7 @@
 """A likelihood made ready for a linear fit, and its maximum."""
 
 import copy
+from functools import partial
 from typing import Literal, NamedTuple, cast
 
 import torch
@@ -53,7 +54,7 @@ class Model(NamedTuple):
         outputs: P.
         start: ``(Z,)`` the constant model.
         unit: ``(Z,)`` natural units.
-        redundancy: what need not be estimated, since others say the same.
+        redundancy: what need not be estimated, since others have the same effect.
         target: the shape of the outcomes.
     """
 
@@ -135,9 +136,9 @@ class Model(NamedTuple):
         if rows.precision is not None:
             columns = rows.y.double().reshape(len(rows.y), -1)
             y = torch.cat([columns, rows.precision.unsqueeze(1)], 1)
-            function = _precise if rows.y.ndim == 1 else _precise_vector
+            function = _precise
         if width is not None:
-            function = _Smooth(width)
+            function = partial(smooth_loss, width=width)
         if getattr(self.likelihood, "prior", 0):  # a stated prior is part of what is maximised
             function = _with_prior
         loss, _ = row_loss(self.likelihood, self.outputs, function)
@@ -175,13 +176,13 @@ class Model(NamedTuple):
         constant = all(self.kinds[column] == "one" for column in self.dispersions)
         if self.family is not None or (constant and self.likelihood.name in KINKED):
             # The location's estimate does not depend on the dispersion: that comes by itself.
-            spread = minimise(criterion, location.theta, ~mask, self.unit)
-            derivatives = criterion.derivatives(spread.theta)
+            scale = minimise(criterion, location.theta, ~mask, self.unit)
+            derivatives = criterion.derivatives(scale.theta)
             differenced = criterion.differenced
-            return Maximum(spread.theta, derivatives, location, spread, every, differenced)
+            return Maximum(scale.theta, derivatives, location, scale, every, differenced)
         theta, count = location.theta, location.iterations
         if matrix.shape[1] > 1 and not is_kinked(self.likelihood):
-            # The spread and shape of what is left, by themselves: few numbers, and a good start.
+            # The scale and shape of what is left, by themselves: few numbers, and a good start.
             theta = self._relaxed(criterion, theta)
             rest = minimise(criterion, theta, ~mask, self.unit, iterations=20, rescue=False)
             theta, count = rest.theta, count + rest.iterations
@@ -205,7 +206,7 @@ class Model(NamedTuple):
         return mask
 
     def _relaxed(self, criterion: Criterion, theta: Tensor) -> Tensor:
-        """Shapes where a gradient can move them: the constant model's say nothing of what is left.
+        """Shapes where a gradient can move them: the constant model's do not fit what is left.
 
         Outcomes that follow x closely look normal, whatever the tails of their noise.
         """
@@ -271,23 +272,12 @@ class Model(NamedTuple):
 
 
 def _precise(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-    return precise_loss(likelihood, raw, y[:, 0], y[:, 1])
-
-
-def _precise_vector(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-    return precise_loss(likelihood, raw, y[:, :-1], y[:, -1])
+    outcome = y[:, :-1] if likelihood.event_ndim else y[:, 0]
+    return precise_loss(likelihood, raw, outcome, y[:, -1])
 
 
 def _with_prior(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
     return likelihood.training_loss(raw, y)
-
-
-class _Smooth:
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-    def __call__(self, likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-        return smooth_loss(likelihood, raw, y, self.width)
 
 
 NORMAL_TAILS = 1000.0

@@ -11,15 +11,10 @@ from ansatz.linear.criterion import Criterion, Derivatives
 
 
 class Recession(NamedTuple):
-    """A direction along which no row's loss ever rises and some fall for ever.
+    """A direction along which no row's loss ever rises and some fall for ever."""
 
-    Args:
-        table: ``(Q, Z)``, the direction in the coefficients of the standardised columns.
-        rows: how many rows it drives to a certain prediction.
-    """
-
-    table: Tensor
-    rows: int
+    table: Tensor  # (Q, Z), in the coefficients of the standardised columns
+    rows: int  # that it drives to a certain prediction
 
 
 def find_recession(
@@ -33,15 +28,6 @@ def find_recession(
     steps turn into it, and under complete separation so does :math:`\theta` itself. Each is tried
     as it is and projected on the directions that leave the overlapping rows alone, and is then
     proved row by row: no loss may rise while the raw numbers go 20 of their units further.
-
-    Args:
-        criterion: the loss.
-        theta: ``(T,)`` where we are.
-        step: ``(T,)`` the last Newton step.
-        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
-
-    Returns:
-        The direction, or None if neither is one.
 
     References:
         Albert and Anderson (1984), On the existence of maximum likelihood estimates in logistic
@@ -124,8 +110,8 @@ class NewtonState(NamedTuple):
 class NewtonInfo(NamedTuple):
     """What a diagnostician wants of one step.
 
-    ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of
-    a raw number, in its own unit; it tells convergence from a likelihood that keeps rising, whose
+    ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of a
+    raw number, in its own unit; it separates convergence from a likelihood that keeps rising, whose
     gradient vanishes too. ``accepted``: False if no shorter step lowered the loss.
     """
 
@@ -155,12 +141,6 @@ def newton_step(
     .. math:: \theta' = \theta - t\,(H + \lambda\, \mathrm{diag}|H|)^{-1} g
 
     :math:`\lambda` grows until the matrix is positive definite, t halves until the loss falls.
-
-    Args:
-        criterion: the loss.
-        state: where we are.
-        free: ``(T,)`` True for coefficients that may move.
-        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
     """
     value, g, h, size = state.derivatives
     direction, damping = _direction(g[free], h[free][:, free], state.damping)
@@ -230,7 +210,7 @@ def minimise(
         theta: ``(T,)`` where to start.
         free: ``(T,)`` True for coefficients that may move.
         unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
-        iterations: at most so many.
+        iterations: the largest number of steps.
         rescue: False to give up instead of calling L-BFGS.
         stop: asked after each step whether to give up (a constant has left its range).
         recede: (theta, step, unit) -> a direction of ever falling loss; default: row by row.

@@ -79,7 +79,7 @@ def residuals(
             return difference / base.stddev
         if not has_deviance(likelihood):
             raise UsageError(
-                f"{likelihood.name} is no exponential family: it has no deviance residuals. "
+                f"{likelihood.name} is not an exponential family: it has no deviance residuals. "
                 "Use quantile."
             )
         return difference.sign() * likelihood.unit_deviance(raw, y).clamp(min=0).sqrt()
@@ -89,7 +89,7 @@ def _refuse_vectors(likelihood: Likelihood) -> None:
     """Whole vectors, rankings and coupled rows have no single number to be off by."""
     if likelihood.additive and likelihood.name not in VECTORS:
         return
-    reason = "its outcomes are no single numbers" if likelihood.additive else "it couples rows"
+    reason = "its outcomes are not single numbers" if likelihood.additive else "it couples rows"
     raise UsageError(
         f"{likelihood.name} has no residuals: {reason}. Compare log scores row by row instead."
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from scipy import stats
@@ -115,15 +115,6 @@ class LinearFit:
         ``"ml"``: the maximum over all parameters, each counted, so that likelihoods can be
         compared. ``"R"``: the same for normal; for gamma the dispersion is deviance / n.
         ``"statsmodels"``: no dispersion is counted; for gamma it is X2 / (n - p).
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Normal
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> fit = fit_linear(Normal(dispersion="constant"), x, y)
-            >>> round(fit.aic_as("R") - fit.aic_as("statsmodels"), 6)
-            2.0
         """
         if not self.likelihood.has_distribution:
             return None
@@ -171,45 +162,26 @@ class LinearFit:
         """Estimate / standard error, ``(D + 1, P)``: t if the dispersion is estimated, else z."""
         return self.coefficients / self.standard_errors
 
+    @property
+    def _reference(self) -> Any:
+        """The distribution of the statistics, Student's t or normal."""
+        return stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
+
     @cached_property
     def p_values(self) -> Tensor:
         """Two-sided, ``(D + 1, P)``."""
         size = self.statistics.abs().numpy()
-        likelihood = (
-            stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
-        )
-        return torch.as_tensor(2 * likelihood.sf(size))
+        return torch.as_tensor(2 * self._reference.sf(size))
 
     def confint(self, level: float = 0.95) -> Tensor:
-        """Wald intervals, ``(D + 1, P, 2)``.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> fit_linear(Poisson(), x, y).confint(0.9).shape
-            torch.Size([2, 1, 2])
-        """
+        """Wald intervals, ``(D + 1, P, 2)``."""
         if not 0 < level < 1:
             raise UsageError(f"level of confint must be in (0, 1), got {level}.")
-        likelihood = (
-            stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
-        )
-        half = float(likelihood.ppf((1 + level) / 2)) * self.standard_errors
+        half = float(self._reference.ppf((1 + level) / 2)) * self.standard_errors
         return torch.stack([self.coefficients - half, self.coefficients + half], -1)
 
     def predict_raw(self, x: Tensor, offset: Tensor | None = None) -> Tensor:
-        """raw ``(N, P)`` of the likelihood at x ``(N, D)``, in float64.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([1.0, 3.0, 4.0])
-            >>> fit_linear(Poisson(), x, y).predict_raw(x).exp().squeeze(1)
-            tensor([2..., 2..., 4...], dtype=torch.float64)
-        """
+        """raw ``(N, P)`` of the likelihood at x ``(N, D)``, in float64."""
         width = len(self.names) - 1
         if x.ndim != 2 or x.shape[1] != width:
             raise UsageError(f"predict_raw needs x of shape (N, {width}), got {tuple(x.shape)}.")
@@ -220,17 +192,7 @@ class LinearFit:
         return raw
 
     def to_network(self) -> nn.Linear:
-        """The model as ``nn.Linear(D, P)`` in float64 whose output is raw; see ``likelihood``.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> fit = fit_linear(Poisson(), x, y)
-            >>> torch.allclose(fit.to_network()(x.double()), fit.predict_raw(x))
-            True
-        """
+        """The model as ``nn.Linear(D, P)`` in float64 whose output is raw; see ``likelihood``."""
         table = torch.nan_to_num(self.coefficients, nan=0.0)
         # affine, since nn.Linear would draw from the user's generator.
         network = affine(table.shape[0] - 1, table.shape[1], init="zeros", bias=0.0).double()
@@ -240,15 +202,5 @@ class LinearFit:
         return network
 
     def summary(self, call: str = "", rows_dropped: int = 0) -> Summary:
-        """A table that reads like R's ``summary(glm)``; see :class:`ansatz.linear.Summary`.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> print(fit_linear(Poisson(), x, y, feature_names=["age"]).summary())
-            Call: ...
-            age ...
-        """
+        """A table that reads like R's ``summary(glm)``; see :class:`ansatz.linear.Summary`."""
         return Summary(self, call=call, rows_dropped=rows_dropped)

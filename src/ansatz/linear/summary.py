@@ -1,4 +1,4 @@
-"""What R's ``summary(glm)`` says, of a linear fit."""
+"""Prints a linear fit as R's ``summary(glm)`` does."""
 
 import html
 import math
@@ -147,7 +147,7 @@ class Summary:
         slopes = {column for row, column in fit.entries if row > 0}
         for column, output in enumerate(fit.outputs):
             if slopes and column not in slopes and column >= fit.locations:
-                continue  # a constant dispersion is said below, in its own unit
+                continue  # a constant dispersion is printed below, in its own unit
             rows = self._rows(column)
             if not rows:
                 continue

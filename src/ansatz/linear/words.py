@@ -11,54 +11,50 @@ from ansatz.linear.model import Maximum, Model
 from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum
 
+NO_ESTIMATE = (
+    "the coefficients are the last iterate on their way to infinity and their standard errors are "
+    "meaningless. Merge rare levels, drop the variable, or use a penalised network."
+)
 SEPARABLE = ("bernoulli", "binomial", "ordinal", *CLASSES)
 
 
 def explain(
     model: Model, design: Design, found: Maximum, observations: float, errors: Tensor
 ) -> tuple[str, ...]:
-    """Everything that makes a fit less than it seems; empty when all is well.
-
-    Args:
-        model: the likelihood as it was fitted.
-        design: its columns.
-        found: the estimates.
-        observations: n.
-        errors: the standard errors of the estimated coefficients.
-    """
-    said = [*explain_columns(design), *_too_few(model, design, observations)]
+    """Lists everything that makes a fit less than it seems; empty when all is well."""
+    messages = [*explain_columns(design), *_too_few(model, design, observations)]
     notes = list(getattr(model.likelihood, "notes", ()))
     alone = notes and design.matrix.shape[1] == 1 and found.location.recession is not None
-    said += notes if alone else explain_minimum(model.likelihood.name, design, found.location)
+    messages += notes if alone else explain_minimum(model.likelihood.name, design, found.location)
     if found.dispersion is not None:
-        said += _dispersion(model, found.dispersion)
+        messages += _dispersion(model, found.dispersion)
     if not bool(found.free.all()):
         which = ""
         if inner(model.likelihood).name == "student_t":
             which = " (nu at 2, the heaviest tails with a variance, or at 1000, nearly normal)"
-        said.append(
+        messages.append(
             f"a constant of {inner(model.likelihood).name} went to the end of its range and is "
             f"held there{which}. Standard errors take it as known."
         )
     if any(column >= model.outputs for column in model.redundancy.columns):
-        said.append(
-            f"the rows say nothing of a constant of {inner(model.likelihood).name}: every value "
+        messages.append(
+            f"the rows do not identify a constant of {inner(model.likelihood).name}: every value "
             "of it fits as well, and the one shown is arbitrary. Use a simpler likelihood."
         )
     if getattr(model.likelihood, "prior", 0):
-        said.append(
+        messages.append(
             f"a prior of {model.likelihood.prior:g} comparisons per item was asked for: "
             "coefficients are its posterior mode; the log-likelihood is that of the rows alone."
         )
     if model.likelihood.name in ("mae", "quantiles"):
         noun = "absolute error" if model.likelihood.name == "mae" else "pinball loss"
-        said.append(f"the {noun} says nothing of standard errors: use laplace for them.")
+        messages.append(f"the {noun} has no standard errors: use laplace for them.")
     elif found.location.recession is None and bool(torch.isnan(errors).any()):
-        said.append(
+        messages.append(
             "the information matrix is singular: standard errors are not available (nan). "
             "Drop columns that add nothing, or use a simpler likelihood."
         )
-    return tuple(said)
+    return tuple(messages)
 
 
 def explain_columns(design: Design) -> list[str]:
@@ -80,50 +76,45 @@ def _too_few(model: Model, design: Design, observations: float) -> list[str]:
         return []
     return [
         f"{asked} coefficients for {observations:g} rows: the fit is saturated, it reproduces its "
-        "rows and says nothing of new ones; dispersion and standard errors are not available. "
+        "rows and does not generalise; dispersion and standard errors are not available. "
         "Use fewer columns, more rows or a penalised network."
     ]
 
 
 def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str]:
     """Why Newton's method stopped where no estimate is, or that it needed help."""
-    said = []
+    messages = []
     if found.recession is not None:
         names = _culprits(design, found.recession.table)
         rows = _plural(found.recession.rows, "row")
         if likelihood == "cox":
-            said.append(
+            messages.append(
                 f"monotone likelihood: along {names} the partial likelihood rises for ever (of "
                 "those at risk it is always the row with the largest value that has the event: a "
-                "level without events, say); the coefficients are the last iterate on their way to "
-                "infinity and their standard errors are meaningless. Merge rare levels, drop the "
-                "variable, or use a penalised network."
+                "level without events, say); " + NO_ESTIMATE
             )
         elif likelihood in SEPARABLE:
-            said.append(
-                f"separation: {names} can tell {rows} apart without error, so no maximum-"
-                "likelihood estimate exists; the coefficients are the last iterate on their way to "
-                "infinity and their standard errors are meaningless. Merge rare levels, drop the "
-                "variable, or use a penalised network."
+            messages.append(
+                f"separation: {names} can separate {rows} without error, so no maximum-"
+                "likelihood estimate exists; " + NO_ESTIMATE
             )
         else:
-            said.append(
+            messages.append(
                 f"no maximum-likelihood estimate exists: along {names} the likelihood of {rows} "
-                "rises for ever (for counts: a level or range where all are zero); the "
-                "coefficients are the last iterate on their way to infinity and their standard "
-                "errors are meaningless. Merge rare levels, drop the variable, or use a penalised "
-                "network."
+                "rises for ever (for counts: a level or range where all are zero); " + NO_ESTIMATE
             )
     elif not found.converged:
-        said.append(
+        messages.append(
             f"Newton's method and L-BFGS did not converge: the scaled gradient is "
             f"{found.gradient:.1e} after {found.iterations} iterations (1e-8 is asked for). "
             "Coefficients and standard errors are approximate; a simpler likelihood or fewer "
             "columns help."
         )
     elif found.damping > 1e-4:
-        said.append(f"the information matrix needed a ridge of {found.damping:.1e} to be inverted.")
-    return said
+        messages.append(
+            f"the information matrix needed a ridge of {found.damping:.1e} to be inverted."
+        )
+    return messages
 
 
 def _dispersion(model: Model, found: Minimum) -> list[str]:

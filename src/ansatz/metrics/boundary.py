@@ -30,7 +30,7 @@ def boundary_f1(
 
     with A the true and B the predicted mask, :math:`\tau` = ``tolerance`` and d Euclid's distance
     in pixels. A boundary pixel belongs to the mask and shares a face with a pixel outside it; the
-    edge of the image is no boundary, and neither is the edge of what is labelled. It sees thin
+    edge of the image is not a boundary, and neither is the edge of what is labelled. It sees thin
     structures and outlines where Dice sees area.
 
     *Two masks without an outline*, empty or full, have F1 = 1 if they are the same, else 0; where

@@ -56,7 +56,8 @@ def crps(distribution: Ranked, y: Tensor, weight: Tensor | None = None) -> Tenso
 
     .. math:: \int (F(x) - 1[x \ge y])^2 dx
 
-    It is the absolute error where F is a point, and rewards a spread that is as wide as needed.
+    It is the absolute error where F is a point, and rewards a distribution that is as wide as
+    needed.
 
     Args:
         distribution: one distribution per outcome.
@@ -108,8 +109,8 @@ def sample_crps(samples: Tensor, y: Tensor) -> Tensor:
     rank = 2 * torch.arange(1, count + 1, dtype=samples.dtype, device=samples.device) - count - 1
     # Centred at y: the ranks add up to 0, and far from 0 the sum would lose its digits.
     ordered = (samples - y).sort(0).values
-    spread = (rank.reshape(-1, *(1,) * y.ndim) * ordered).sum(0) / (count * (count - 1))
-    return ordered.abs().mean(0) - spread
+    pair = (rank.reshape(-1, *(1,) * y.ndim) * ordered).sum(0) / (count * (count - 1))
+    return ordered.abs().mean(0) - pair
 
 
 _BLOCK = 2**22  # differences held at once

@@ -67,7 +67,7 @@ def overlap(
     if weight is None and classes is None and _looks_like_one_image(y):
         warnings.warn(
             f"masks of shape {tuple(y.shape)} are taken for {len(y)} signals. Of one image: "
-            "y[None] and predicted[None]; of signals say classes=, and nothing is said.",
+            "y[None] and predicted[None]; of signals give classes= to avoid this warning.",
             stacklevel=3,
         )
     weight, image = _weights(y, weight)
@@ -105,7 +105,7 @@ def _looks_like_one_image(masks: Tensor) -> bool:
 
 
 def _codes(masks: Tensor) -> Tensor:
-    """``(N, cells)`` int64."""
+    """``(N, pixels)`` int64."""
     codes = masks.long()
     if masks.is_floating_point() and not bool((codes == masks).all()):
         raise ValueError(
@@ -127,7 +127,7 @@ def _count(a: Tensor, b: Tensor, classes: int | None) -> int:
             f"labels must be codes 0..{count - 1} of {count} classes, got {odd}. "
             "Pixels without a label have weight 0."
         )
-    # Codes that nobody has would count as empty masks that agree: 0 and 255 are no 256 classes.
+    # Codes that nobody has would count as empty masks that agree: 0 and 255 are not 256 classes.
     found = len(torch.unique(torch.cat([a.unique(), b.unique()]))) if most > 3 else count
     if classes is None and count > 2 * found:
         raise ValueError(
@@ -200,14 +200,6 @@ def iou(
     .. math:: J_{nk} = \frac{|A_{nk} \cap B_{nk}|}{|A_{nk} \cup B_{nk}|}
 
     Arguments, shapes and conventions are those of :func:`dice`: two empty masks have J = 1.
-
-    Args:
-        y: true labels, codes 0..K-1; anything where the weight is 0.
-        predicted: labels of the same shape.
-        weight: per image or per pixel, 0 = not labelled.
-        classes: :math:`K`; from the labels when not given.
-        background: False leaves class 0 of K > 2 out.
-        reduction: ``"mean"``, ``"image"``, ``"class"`` or ``"none"``.
 
     Shapes:
         - y, predicted: ``(N, *size)``.

@@ -1,4 +1,4 @@
-"""A whole report: every section that applies, as one page."""
+"""Builds a report: computes every section that applies and writes the page."""
 
 import math
 from collections.abc import Callable
@@ -20,24 +20,24 @@ from ansatz.report.what_was_fitted import describe_network, likelihood_name
 
 
 def headline(evidence: Evidence) -> list[str]:
-    """What was fitted and whether it beats simpler models; whether it is calibrated."""
-    count = len(evidence.weight)
+    """Writes what was fitted, whether it beats the baselines and whether it is calibrated."""
+    kind = "likelihood" if evidence.likelihood.has_distribution else "loss"
     what = (
         f"{describe_network(evidence).capitalize()} of {printable(evidence.target, 80)} with the "
-        f"{likelihood_name(evidence)} {'likelihood' if evidence.likelihood.has_distribution else 'loss'}, evaluated on {count} "
-        f"{evidence.unit.many} that it never saw:"
+        f"{likelihood_name(evidence)} {kind}, evaluated on {len(evidence.weight)} test "
+        f"{evidence.unit.many}:"
     )
     beats = verdict(evidence, "linear") or verdict(evidence, "constant")
     if not beats:
-        beats = "there was no simpler model to compare it with."
+        beats = "there is no baseline to compare it with."
     return [f"{what} {beats[0].lower()}{beats[1:]}", f"Calibration: {calibration(evidence)}"]
 
 
 def calibration(evidence: Evidence) -> str:
-    """Whether what is said to happen so often does, in a sentence.
+    """Writes in one sentence whether the predicted distributions are calibrated.
 
     Numbers: the coverage of 90 % intervals with a Wilson interval. Classes: Spiegelhalter's test
-    of the probabilities. Survival: whether as many rows had the event as the curves expected.
+    of the probabilities. Survival: observed against expected events.
 
     References:
         Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials.
@@ -63,12 +63,12 @@ def chapters(evidence: Evidence) -> list[Chapter]:
 
 
 class Report(NamedTuple):
-    """A page and what it says first.
+    """A report: the page as HTML, its two opening sentences, its sections.
 
     Example:
-        >>> from ansatz.report.assembly import Report
-        >>> Report._fields
-        ('page', 'verdict', 'sections')
+        >>> from ansatz.report import Report
+        >>> Report("<!doctype html>", ["It beats the linear model."], []).verdict
+        ['It beats the linear model.']
     """
 
     page: str
@@ -77,13 +77,13 @@ class Report(NamedTuple):
 
 
 def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> Report:
-    """Computes every section that applies and writes the page.
+    """Computes every section that applies and renders the page.
 
-    What one section cannot compute is said in its place; the others stand.
+    A section that fails is replaced by a warning with the error; the others stay.
 
     Args:
         evidence: of a model on its test rows.
-        progress: told what is being computed.
+        progress: called with the name of each section before it is computed.
 
     Example:
         >>> import numpy as np
@@ -113,9 +113,8 @@ def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> 
         kicker=f"Evidence of a fitted model, {rows}{where}; ansatz {__version__}.",
         verdict=verdict,
         footer=(
-            f"Computed from {evidence.unit.many} that took no part in the fit, unless a section "
-            "says "
-            f"otherwise. {evidence.contribution.caveat}"
+            f"Computed from held-out {evidence.unit.many}, unless a section states otherwise. "
+            f"{evidence.contribution.caveat}"
         ),
     )
     return Report(page, verdict, found)
@@ -125,8 +124,8 @@ def _section(chapter: Chapter, evidence: Evidence) -> Section | None:
     try:
         made: Section | None = load(chapter.section)(evidence)
     except (AnsatzError, ValueError, TypeError, RuntimeError, ArithmeticError) as error:
-        said = printable(str(error).split("\n")[0], 300)
-        warning = Text(f"Could not be computed: {said}", "warning")
+        message = printable(str(error).split("\n")[0], 300)
+        warning = Text(f"Could not be computed: {message}", "warning")
         return Section(chapter.words.capitalize(), "", [warning])
     return made
 
@@ -146,17 +145,20 @@ def write_report(
     Args:
         model: a folder, a ``Fit``, or a model that ``ansatz.fit`` made.
         path: the file to write.
-        data: the table, where it is not where it was.
-        refits: networks fitted again for the bands of effects; chosen by their cost if None.
-        costs: of decisions: ``under``, ``over``, ``miss``, ``alarm``.
+        data: the table, if it has moved since the fit.
+        refits: number of networks refitted for the bands of effects; None chooses by cost.
+        costs: costs of decisions: ``under``, ``over``, ``miss``, ``alarm``.
         overwrite: replace what is at ``path``.
-        progress: told what is being computed.
+        progress: called with the name of each section before it is computed.
 
     Example:
-        >>> import inspect
+        >>> import ansatz, pathlib, tempfile
         >>> from ansatz.report import write_report
-        >>> list(inspect.signature(write_report).parameters)[:2]
-        ['model', 'path']
+        >>> table = {"x": range(50), "y": range(50)}
+        >>> fit = ansatz.fit(table, target="y", likelihood="normal", network="linear")
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> write_report(fit, path, data=table, refits=0).page == path.read_text("utf-8")
+        True
     """
     settings = {"refits": refits, "costs": check_costs(costs or {})}
     if progress is not None:
@@ -177,15 +179,15 @@ def report_model(
     overwrite: bool = False,
     **rows: Any,
 ) -> Report:
-    """The report of a fitted model on given rows; ``estimator.report`` is this.
+    """Builds the report of a fitted model on given rows; ``estimator.report`` calls this.
 
     Args:
-        model: fitted: an estimator, or its :class:`~ansatz.fitting.model.Model`.
+        model: a fitted estimator, or its :class:`~ansatz.fitting.model.Model`.
         X: features, or a table with the target for a model of ``ansatz.fit``.
         y: outcomes; None takes them, weights and offsets from the table.
         path: the file to write; None writes none.
-        refits: networks fitted again for the bands of effects.
-        costs: of decisions: ``under``, ``over``, ``miss``, ``alarm``.
+        refits: number of networks refitted for the bands of effects.
+        costs: costs of decisions: ``under``, ``over``, ``miss``, ``alarm``.
         overwrite: replace what is at ``path``.
         rows: more arguments of :func:`ansatz.report.gather`: weights, offset, group, time,
             training, seed, name.
@@ -213,7 +215,7 @@ def report_model(
 
 
 def check_costs(costs: dict[str, float]) -> dict[str, float]:
-    """Costs that go together, all of them positive."""
+    """Checks that costs come in pairs and are positive."""
     for one, other in (("under", "over"), ("miss", "alarm")):
         if (one in costs) != (other in costs):
             raise UsageError(

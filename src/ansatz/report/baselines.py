@@ -1,4 +1,4 @@
-"""The forecasts that a model is evaluated beside, on the same rows."""
+"""Evaluates a model beside its baselines on the same test rows, metric by metric."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ from ansatz.report.evidence import Evidence
 
 
 class Forecast(NamedTuple):
-    """What one model says about the test rows."""
+    """The predictions of one model for the test rows."""
 
     name: str
     distribution: Distribution | None
@@ -35,46 +35,40 @@ class Forecast(NamedTuple):
 
 
 class Baselines(NamedTuple):
-    """The model first, then those beside it, and why one is missing."""
+    """The forecasts of the model and its baselines, and notes on what is missing."""
 
     forecasts: list[Forecast]
     notes: list[str]
 
     def find(self, name: str) -> Forecast | None:
-        """The forecast of that name."""
+        """Finds a forecast by name."""
         return next((found for found in self.forecasts if found.name == name), None)
 
 
 def baselines(evidence: Evidence) -> Baselines:
-    """The model, the linear and the constant model of its likelihood, and what the structure adds.
+    """Fits the linear and the constant model and the structure's own baselines.
 
-    The baselines learn from the rows that the model learned from; without these there are none.
+    They are trained on the training rows of the model; without these there are none.
     """
-    if "rivals" not in evidence.kept:
-        evidence.kept["rivals"] = _compete(evidence)
-    found: Baselines = evidence.kept["rivals"]
-    return found
+    return evidence.once("baselines", lambda: _fit_baselines(evidence))
 
 
-def _compete(evidence: Evidence) -> Baselines:
+def _fit_baselines(evidence: Evidence) -> Baselines:
     forecasts = [forecast_of(evidence, "model", evidence.predictive())]
     notes: list[str] = []
-    if evidence.learn is None:
+    if evidence.training is None:
         notes.append(
-            "The rows that the model learned from were not given: there is nothing to fit the "
-            "linear and the constant model to."
+            "The training rows were not given: the linear and the constant model cannot be fitted."
         )
         return Baselines(forecasts, notes)
     test, model = evidence.job, evidence.model
-    learn = model.outcome.plain(evidence.learn.job)
+    learn = model.outcome.plain(evidence.training.job)
     likelihood = model.task.likelihood(learn.target)
     if not evidence.contribution.has_features(evidence):
-        notes.append(
-            "There are no features: the model is itself the constant model of its likelihood."
-        )
+        notes.append("There are no features: the model is the constant model of its likelihood.")
         return Baselines(forecasts, notes)
     if is_linear(model):
-        notes.append("The model is itself the linear model of its likelihood.")
+        notes.append("The model is the linear model of its likelihood.")
     else:
         try:
             linear, said = model.structure.baseline(likelihood, learn, model.task.settings.seed)
@@ -91,7 +85,7 @@ def _compete(evidence: Evidence) -> Baselines:
 
 
 def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Forecast:
-    """What a model of the same outcomes says about the test rows."""
+    """Makes a forecast of the test rows from a predictive."""
     outcome, y, likelihood = evidence.model.outcome, evidence.outcome, predictive.likelihood
     distribution, _ = outcome.distribution(predictive, y)
     # A loss of elements has no value for each example.
@@ -106,7 +100,7 @@ def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Foreca
 
 
 def row_error(evidence: Evidence, influence: Tensor, rows: Tensor | None = None) -> float:
-    """The standard error of an estimate on the test rows, by their groups or their time."""
+    """Computes the standard error of an estimate on the test rows, by groups or time."""
     keep = slice(None) if rows is None else rows
     group, time = ordered_codes(evidence, "group"), ordered_codes(evidence, "time")
     if group is not None:
@@ -117,28 +111,21 @@ def row_error(evidence: Evidence, influence: Tensor, rows: Tensor | None = None)
 
 
 def ordered_codes(evidence: Evidence, name: Literal["group", "time"]) -> Tensor | None:
-    """Group or time of the test rows as ordered codes, ``(N,)``; None without it."""
+    """Codes group or time of the test rows in order, ``(N,)``; None without it."""
     values = getattr(evidence, name)
     if values is None:
         return None
-    key = f"codes of {name}"
-    if key not in evidence.kept:
-        import pandas as pd
+    import pandas as pd
 
-        codes, _ = pd.factorize(np.asarray(values), sort=True)
-        evidence.kept[key] = torch.from_numpy(codes.astype(np.int64))
-    found: Tensor = evidence.kept[key]
-    return found
-
-
-def estimate_metrics(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-    """The metrics that are means of rows, or functions of such, with each row's influence."""
-    return evidence.outcome_report.estimates(evidence, forecast)
+    codes, _ = evidence.once(
+        f"codes of {name}", lambda: pd.factorize(np.asarray(values), sort=True)
+    )
+    return torch.from_numpy(codes.astype(np.int64))
 
 
 def estimate_nll(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-    """The mean negative log-likelihood, where all forecasts have it in one measure."""
-    # A loss of classes is evaluated by the probabilities that it is served as.
+    """Estimates the mean negative log-likelihood, where all forecasts share its measure."""
+    # A loss of classes is evaluated by its predicted probabilities.
     has_nll = evidence.likelihood.has_distribution or evidence.classes is not None
     if forecast.losses is None or not has_nll:
         return {}
@@ -146,7 +133,7 @@ def estimate_nll(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
 
 
 def estimates_of_numbers(evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-    """Log score, CRPS or energy score, and errors of the point prediction."""
+    """Estimates log score, CRPS or energy score, and errors of the point prediction."""
     y, weight = evidence.value, evidence.weight
     found = estimate_nll(evidence, forecast)
     likelihood, point = forecast.distribution, forecast.point
@@ -170,34 +157,26 @@ HIGHER = {
     *("dice", "iou", "boundary_f1"),
 }
 FIRST = (
-    "dice",
-    "nll",
-    "crps",
-    "energy_score",
-    "c_index",
-    "pinball",
-    "rmse",
-    "mae",
-    "r2",
-    "accuracy",
+    *("dice", "nll", "crps", "energy_score", "c_index"),
+    *("pinball", "rmse", "mae", "r2", "accuracy"),
 )
-WITHOUT_ERROR = {"ece"}  # a sum of absolute values: it is biased and far from normal
+WITHOUT_ERROR = {"ece"}  # a sum of absolute values: biased and not normal
 
 
 class Score(NamedTuple):
-    """A number with its standard error; nan where it cannot be told."""
+    """A number with its standard error; nan where undefined."""
 
     value: float
     error: float
 
     @property
     def ratio(self) -> float:
-        """How many standard errors from zero."""
+        """The number of standard errors from zero."""
         return self.value / self.error if self.error > 0 else math.nan
 
 
 class Comparison(NamedTuple):
-    """One metric of every model, and by how much the first is better than each other."""
+    """One metric of every model, and the gain of the first over each other."""
 
     metric: str
     scores: dict[str, Score]
@@ -205,27 +184,24 @@ class Comparison(NamedTuple):
 
 
 def higher_is_better(metric: str) -> bool:
-    """Whether more of a metric is better."""
+    """Whether a higher value of a metric is better."""
     return metric in HIGHER or metric.startswith(("c_index", "dice_"))
 
 
 def compare(evidence: Evidence) -> list[Comparison]:
-    """Every metric that applies, of the model and its baselines, with paired differences.
+    """Computes every metric of the model and its baselines, with paired differences.
 
     Standard errors are those of a mean over rows, of the delta method for RMSE and R2, DeLong's
     for the area under the ROC curve; clustered by group, Newey and West's over time; of a
-    bootstrap of rows or groups for what is no mean of rows (concordance, integrated Brier score).
+    bootstrap of rows or groups for other metrics (concordance, integrated Brier score).
     """
-    if "compare" not in evidence.kept:
-        evidence.kept["compare"] = _compare(evidence, baselines(evidence))
-    found: list[Comparison] = evidence.kept["compare"]
-    return found
+    return evidence.once("compare", lambda: _compare(evidence, baselines(evidence)))
 
 
 def _compare(evidence: Evidence, found: Baselines) -> list[Comparison]:
     weight = evidence.weight
     evaluated = {f.name: f.evaluate(weight) for f in found.forecasts}
-    known = {f.name: estimate_metrics(evidence, f) for f in found.forecasts}
+    known = {f.name: evidence.outcome_report.estimates(evidence, f) for f in found.forecasts}
     names = [name for name, value in evaluated["model"].items() if value is not None]
     names.sort(key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
     missing = [n for n in names if n not in known["model"] and n not in WITHOUT_ERROR]
@@ -253,7 +229,7 @@ def _compare(evidence: Evidence, found: Baselines) -> list[Comparison]:
 def _bootstrap(
     evidence: Evidence, found: Baselines, metrics: list[str]
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Draws of the metrics from the same resampled rows, or groups, for every model."""
+    """Bootstraps the metrics of every model on the same resampled rows or groups."""
     count = len(evidence.weight)
     draws = evidence.settings.get("draws", 100 if count <= 1_000 else 50 if count <= 5_000 else 20)
     rng = np.random.default_rng(evidence.seed)

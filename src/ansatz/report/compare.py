@@ -1,4 +1,4 @@
-"""Does A beat B? Two models on the rows that neither has seen, or two methods on many splits."""
+"""Compares two models on their test rows, or two methods by refits on many splits."""
 
 import math
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from ansatz.report.paired_scores import (
 
 
 def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tuple[str, str | None]:
-    """Which of two fitted models is better on their test rows; None where chance explains it."""
+    """Writes which of two models is better on the test rows; None if the difference is noise."""
     name = "loss" if pair.note and "is a loss" in pair.note else _called(pair.name)
     rows = f"on {difference.rows} test rows"
     if math.isnan(difference.mean):
@@ -45,7 +45,7 @@ def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tup
         return f"{winner} is better: {loser} gives {outcomes} probability 0 {rows}.", winner
     size = f"{abs(difference.mean):.2g}"
     if difference.error is None:
-        return f"Not distinguishable: too few {rows} to tell a standard error.", None
+        return f"Not distinguishable: too few {rows} for a standard error.", None
     if np.array_equal(pair.a, pair.b):
         return f"Not distinguishable: the models predict the same {rows}.", None
     error = f"{difference.error:.2g}"
@@ -64,7 +64,7 @@ def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tup
 
 
 def methods_verdict(methods: Methods) -> tuple[str, str | None]:
-    """Which method is better on average over refits; None where chance explains it."""
+    """Writes which method is better on average over refits; None if the difference is noise."""
     first = methods.table[0]
     others = sorted(methods.table[1:], key=lambda method: -method.gain)
     baseline = others[0]
@@ -96,7 +96,7 @@ def methods_verdict(methods: Methods) -> tuple[str, str | None]:
 
 
 def _called(score: str) -> str:
-    """A score as it is called in a sentence."""
+    """Names a score for a sentence."""
     return {"integrated_brier": "integrated Brier score"}.get(score, score)
 
 
@@ -133,18 +133,18 @@ class Scored:
 
 @dataclass
 class Comparison:
-    """What ``ansatz.compare`` found.
+    """The result of ``ansatz.compare``.
 
     Args:
         a: the first model's name.
         b: the other's; of more than two, the one that was chosen.
         verdict: one sentence.
-        better: the name of the better one, or None where chance explains the difference.
-        cautions: what to keep in mind.
-        scores: on the test rows: the log score (or what takes its place), and one beside it.
+        better: the name of the better one, or None if the difference is noise.
+        cautions: warnings about the comparison.
+        scores: on the test rows: the log score (or its substitute) and a second score.
         metrics: every metric of both on the test rows.
         methods: of refits, where asked for.
-        differs: the settings that are not the same.
+        differs: the settings that differ.
     """
 
     a: str
@@ -183,29 +183,28 @@ def compare(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Whether one model is better than another, by rows that neither has seen.
+    """Compares models on test rows that none of them was trained on.
 
-    The scores of each row are subtracted, so that what makes a row hard cancels out; the mean
-    difference is evaluated by its standard error, which knows groups and time. Below two standard
-    errors the models are not distinguishable. With ``refit`` the question is about the methods:
-    both are fitted anew to the same folds of all rows. Of more than two models, refits to folds
-    of the rows to learn from choose one, and the test rows are opened once, for the one that was
-    chosen against the first.
+    The scores are subtracted row by row; the mean difference is tested by its standard error,
+    which accounts for groups and time. Below two standard errors the models are not
+    distinguishable. With ``refit`` the methods are compared: both are refitted on the same folds
+    of all rows. Of more than two models, refits on folds of the training rows choose one, and the
+    test rows then compare that one with the first.
 
     Args:
         a: a model's folder, a ``Fit``, or a model that ``ansatz.fit`` made.
         b: another.
         others: more of them.
-        data: the table, where it moved or was in memory; for models of ``estimator.fit``, rows
-            that neither has seen: ``(X, y)``.
-        refit: compare the methods, by repeated folds.
-        folds: of each repetition.
-        repeats: of the folds.
+        data: the table, if it moved or was in memory; for models of ``estimator.fit``, held-out
+            rows ``(X, y)``.
+        refit: compare the methods by repeated cross-validation.
+        folds: number of folds of each repetition.
+        repeats: number of repetitions.
         seed: of folds and refits.
         progress: called with the number of refits done and of all.
 
     Raises:
-        DataError: the models have other test rows, or no measure in common.
+        DataError: the models have different test rows, or scores that are not comparable.
 
     Example:
         >>> import ansatz
@@ -231,7 +230,7 @@ def compare(
 
 
 def compare_fits(a: Replay, b: Replay) -> Comparison:
-    """Two models on the test rows that both were kept from."""
+    """Compares two models on their common test rows."""
     first, second, cautions = _on_test_rows(a, b)
     scores, pair = _scored(first, second)
     verdict, better = fits_verdict(first.name, second.name, scores[0].difference, pair)
@@ -279,7 +278,7 @@ def _compare_many(
     seed: int,
     progress: Progress | None,
 ) -> Comparison:
-    """Folds of the rows to learn from choose; the test rows evaluate once."""
+    """Chooses by folds of the training rows; the test rows evaluate once."""
     _check_folds(folds, repeats)
     for other in found[1:]:
         _require_same_test_rows(found[0], other)
@@ -297,18 +296,20 @@ def _compare_many(
         verdict, better = methods_verdict(methods)
         result = Comparison(found[0].name, best, verdict, better, methods=methods)
         if not refit:
-            result.cautions.append("the test rows were not opened: the first model was chosen.")
+            result.cautions.append("the test rows were not used: the first model was chosen.")
     else:
         result = compare_fits(found[0], chosen)
         result.methods = methods
-        result.verdict = f"{best} was chosen out of fold. On the test rows: {result.verdict}"
+        result.verdict = (
+            f"{best} was chosen by cross-validation. On the test rows: {result.verdict}"
+        )
     result.cautions += [*methods.notes, *_kept_likelihoods(found)]
     result.differs = recipe_difference(found[0].model, chosen.model)
     return result
 
 
 def _on_test_rows(a: Replay, b: Replay) -> tuple[Evaluated, Evaluated, list[str]]:
-    """Both models on the same rows in the same order, and what is to be said about them."""
+    """Evaluates both models on the same rows in the same order, with warnings."""
     _require_same_test_rows(a, b)
     cautions = []
     jobs = [_ordered(each.model.outcome.plain(each.test)) for each in (a, b)]
@@ -319,7 +320,7 @@ def _on_test_rows(a: Replay, b: Replay) -> tuple[Evaluated, Evaluated, list[str]
         if a.provenance.rows.table != b.provenance.rows.table:
             cautions.append("the tables differ: rows were matched by their number and outcome.")
     if a.provenance is None or b.provenance is None:
-        cautions.append("nothing tells whether the models learned from these rows.")
+        cautions.append("it is not known whether the models were trained on these rows.")
     first, second = (
         evaluate_rows(each.name, each.model, job) for each, job in zip((a, b), jobs, strict=True)
     )
@@ -344,9 +345,9 @@ def _require_same_test_rows(a: Replay, b: Replay) -> None:
         return
     common = len(rows[0] & rows[1])
     raise DataError(
-        f"{a.name} and {b.name} have other test rows ({len(rows[0])} and {len(rows[1])}, {common} "
-        "in common), which depend on seed, share and columns: fit both with the same, or compare "
-        "the methods with --refit."
+        f"{a.name} and {b.name} have different test rows ({len(rows[0])} and {len(rows[1])}, "
+        f"{common} in common), which depend on seed, share and columns: fit both with the same, "
+        "or compare the methods with --refit."
     )
 
 
@@ -380,7 +381,7 @@ def _cautions(a: str, b: str, scores: list[Scored]) -> list[str]:
         said.append(f"{main.rows} test rows: the standard error is unreliable below {FEW_ROWS}.")
     elif main.units < FEW_GROUPS:
         said.append(
-            f"the standard error rests on {main.units} groups or moments: unreliable below "
+            f"the standard error is based on {main.units} groups or time points: unreliable below "
             f"{FEW_GROUPS}."
         )
     if main.worst_share is not None and main.is_clear and main.worst_share > 0.5:
@@ -418,7 +419,7 @@ def _check_folds(folds: int, repeats: int) -> None:
 
 
 def _names(found: Sequence[Replay]) -> list[str]:
-    """The folders' last names where they tell the models apart; else whole paths, or letters."""
+    """Names the models by their folders, else by whole paths or letters, so that names differ."""
     short = [Path(each.name).name for each in found]
     if len(set(short)) == len(short):
         return short

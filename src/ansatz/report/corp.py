@@ -1,4 +1,4 @@
-"""Calibration of probabilities by isotonic regression, and scores taken apart by it."""
+"""Computes reliability diagrams and score decompositions by isotonic regression."""
 
 from typing import Literal, NamedTuple
 
@@ -10,25 +10,17 @@ Score = Literal["brier", "log"]
 
 
 class Reliability(NamedTuple):
-    """How often events happened at each forecast probability.
+    """Observed event frequencies by forecast probability."""
 
-    Args:
-        forecast: ``(M,)``, distinct forecast probabilities in order.
-        calibrated: ``(M,)``, the conditional event probabilities that isotonic regression finds.
-        weight: ``(M,)``, rows at each forecast.
-        low: ``(M,)``: where ``calibrated`` lies with 90 % at each forecast if forecasts are right.
-        high: ``(M,)``.
-    """
-
-    forecast: Numbers
-    calibrated: Numbers
-    weight: Numbers
-    low: Numbers
-    high: Numbers
+    forecast: Numbers  # ``(M,)``, distinct forecast probabilities in order
+    calibrated: Numbers  # ``(M,)``, conditional event probabilities by isotonic regression
+    weight: Numbers  # ``(M,)``, rows at each forecast
+    low: Numbers  # ``(M,)``, of the pointwise band of ``calibrated`` for calibrated forecasts
+    high: Numbers  # ``(M,)``
 
     @property
     def outside(self) -> float:
-        """The share of rows at whose forecasts the line leaves the band; 10 % would by chance."""
+        """The share of rows whose forecasts are outside the band; 10 % if calibrated."""
         out = (self.calibrated < self.low - 1e-12) | (self.calibrated > self.high + 1e-12)
         return float(np.average(out, weights=self.weight))
 
@@ -51,19 +43,23 @@ def reliability(
     level: float = 0.9,
     seed: int = 0,
 ) -> Reliability:
-    r"""The CORP reliability diagram: consistent, optimally binned, reproducible, by PAV.
+    r"""Computes the CORP reliability diagram: consistent, optimally binned, reproducible, by PAV.
 
-    Isotonic regression of the events on their forecasts chooses the bins by itself. The
-    consistency band is where its line lies if the forecasts are right: events are drawn from the
-    forecasts and regressed again.
+    Isotonic regression of the events on their forecasts chooses the bins. The consistency band
+    is that of calibrated forecasts: events are drawn from the forecasts and regressed again.
 
     Args:
         event: ``(N,)``, 0 or 1.
         probability: ``(N,)`` forecasts of 1.
         weight: ``(N,)`` frequency weights.
-        resamples: behind the band.
-        level: of the band at each forecast.
+        resamples: number of simulations of the band.
+        level: of the pointwise band.
         seed: of the resamples.
+
+    Example:
+        >>> from ansatz.diagnostics import reliability
+        >>> reliability([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.9]).calibrated
+        array([0. , 0.5, 1. ])
 
     References:
         Dimitriadis, Gneiting and Jordan (2021), Stable reliability diagrams for probabilistic
@@ -90,20 +86,26 @@ def decompose(
     *,
     weight: ArrayLike | None = None,
 ) -> Decomposition:
-    r"""The mean score of forecasts, split by isotonic recalibration.
+    r"""Decomposes the mean score of forecasts by isotonic recalibration.
 
     .. math:: \bar S(p) = \underbrace{\bar S(p) - \bar S(\hat p)}_{\text{miscalibration}} -
               \underbrace{(\bar S(\bar y) - \bar S(\hat p))}_{\text{discrimination}} +
               \underbrace{\bar S(\bar y)}_{\text{uncertainty}}
 
-    with :math:`\hat p` the isotonic regression of events on forecasts. All parts are at least 0,
+    with :math:`\hat p` the isotonic regression of events on forecasts. All terms are at least 0,
     for the Brier score :math:`(p - y)^2` and the log score :math:`-\log p(y)` alike.
 
     Args:
         event: ``(N,)``, 0 or 1.
         probability: ``(N,)`` forecasts of 1.
-        score: which.
+        score: ``"brier"`` or ``"log"``.
         weight: ``(N,)`` frequency weights.
+
+    Example:
+        >>> from ansatz.diagnostics import decompose
+        >>> found = decompose([0, 0, 1, 1], [0.2, 0.2, 0.8, 0.8])
+        >>> round(found.miscalibration, 2), round(found.discrimination, 2), found.uncertainty
+        (0.04, 0.25, 0.25)
 
     References:
         Dimitriadis, Gneiting and Jordan (2021), eq. 5. https://doi.org/10.1073/pnas.2016191118
@@ -120,7 +122,7 @@ def decompose(
 
 
 def add(parts: list[Decomposition]) -> Decomposition:
-    """The decomposition of a sum of scores, as Brier's of K classes is one."""
+    """Sums decompositions, as for the Brier score of K classes."""
     return Decomposition(*(sum(column) for column in zip(*parts, strict=True)))
 
 
@@ -146,5 +148,5 @@ def _score(p: Numbers, y: Numbers, score: Score) -> Numbers:
     if score == "brier":
         return (p - y) ** 2
     chance = np.where(y > 0, p, 1 - p)
-    # A recalibrated 0 or 1 holds rows of one kind only, whose score is 0.
+    # A recalibrated 0 or 1 has events of one kind only, whose score is 0.
     return -np.log(np.maximum(chance, 1e-300))

@@ -1,4 +1,4 @@
-"""The best decision when mistakes of the two kinds cost differently."""
+"""Reports the best decision when the two kinds of errors have different costs."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Decision(NamedTuple):
-    """A rule and what it costs per row."""
+    """A decision rule and its cost per row."""
 
     rule: str
     cost: float
@@ -28,14 +28,14 @@ class Decision(NamedTuple):
 
 
 def best_threshold(miss: float, alarm: float) -> float:
-    r"""The probability from which a row is to be taken for positive.
+    r"""Computes the probability from which a row should be classified as positive.
 
-    Taking it so costs :math:`c_a (1 - p)` on average, not taking it :math:`c_m p`: the first is
-    cheaper from :math:`p = c_a / (c_a + c_m)` on.
+    A positive decision costs :math:`c_a (1 - p)` on average, a negative one :math:`c_m p`: the
+    first is cheaper from :math:`p = c_a / (c_a + c_m)`.
 
     Args:
-        miss: cost of a positive row taken for negative, :math:`c_m`.
-        alarm: cost of a negative row taken for positive, :math:`c_a`.
+        miss: cost of a false negative, :math:`c_m`.
+        alarm: cost of a false positive, :math:`c_a`.
 
     References:
         Elkan (2001), The foundations of cost-sensitive learning, eq. 2.
@@ -44,13 +44,13 @@ def best_threshold(miss: float, alarm: float) -> float:
 
 
 def best_level(under: float, over: float) -> float:
-    r"""The level of the quantile that costs least: the critical ratio of the newsvendor.
+    r"""Computes the quantile level of least cost: the critical ratio of the newsvendor.
 
     A decision q costs :math:`c_u (y - q)_+ + c_o (q - y)_+`; its mean is least where
     :math:`P(Y \le q) = c_u / (c_u + c_o)`.
 
     Args:
-        under: cost of each unit that the decision falls short, :math:`c_u`.
+        under: cost of each unit too few, :math:`c_u`.
         over: cost of each unit too many, :math:`c_o`.
 
     References:
@@ -60,11 +60,7 @@ def best_level(under: float, over: float) -> float:
 
 
 def class_costs(event: Tensor, taken: Tensor, miss: float, alarm: float) -> Tensor:
-    """The cost of each row.
-
-    Shapes:
-        - event, taken: ``(N,)``, 1 where positive and where taken for positive.
-    """
+    """Computes the cost of each row; ``event`` and ``taken`` are ``(N,)``, 0 or 1."""
     return (
         miss * ((event == 1) & (taken == 0)).double()
         + alarm * ((event == 0) & (taken == 1)).double()
@@ -72,17 +68,13 @@ def class_costs(event: Tensor, taken: Tensor, miss: float, alarm: float) -> Tens
 
 
 def number_costs(y: Tensor, decision: Tensor, under: float, over: float) -> Tensor:
-    """The cost of each row.
-
-    Shapes:
-        - y, decision: ``(N,)``.
-    """
+    """Computes the cost of each row."""
     gap = (y - decision).double()
     return under * gap.clamp(min=0) + over * (-gap).clamp(min=0)
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The decision that stated costs ask for, and what it saves; None without costs."""
+    """Reports the best decision under the given costs and what it saves; None without costs."""
     costs = evidence.settings.get("costs") or {}
     if not costs:
         return None
@@ -90,12 +82,12 @@ def section(evidence: Evidence) -> Section | None:
     binary = evidence.classes is not None and len(evidence.classes) == 2
     if "miss" in costs:
         if not binary or evidence.outcome.ndim != 1:
-            return Section(title, "Costs of misses and alarms are for outcomes of two classes.")
+            return Section(title, "Costs of misses and false alarms need outcomes of two classes.")
         return _classes(evidence, costs["miss"], costs["alarm"], title)
     plain = evidence.classes is None and not evidence.is_censored and evidence.point.ndim == 1
     circular = getattr(evidence.distribution, "circular", False)
     if evidence.distribution is None or not plain or circular:
-        return Section(title, "Costs per unit are for likelihoods of one number.")
+        return Section(title, "Costs per unit need a likelihood of one number.")
     return _numbers(evidence, costs["under"], costs["over"], title)
 
 
@@ -110,40 +102,40 @@ def _classes(evidence: Evidence, miss: float, alarm: float, title: str) -> Secti
         return class_costs(event, (p >= threshold).long(), miss, alarm)
 
     rules = {
-        f"take as '{label}' from probability {number(best, 3)}, the best by theory": cost(best),
-        "from probability 0.5, the default": cost(0.5),
-        f"take every row as '{label}'": cost(0.0),
-        "take no row": cost(math.inf),
+        f"'{label}' from probability {number(best, 3)}, optimal": cost(best),
+        f"'{label}' from probability 0.5, the default": cost(0.5),
+        f"'{label}' for every row": cost(0.0),
+        f"'{label}' for no row": cost(math.inf),
     }
     grid = np.linspace(0.0, 1.0, 101)
     curve = np.array([float(mean_estimate(cost(t), evidence.weight).value) for t in grid])
     with figure(6.0, 2.5) as paper:
         axes = paper.subplots()
-        draw_costs(axes, grid, curve, {"theory": best, "default": 0.5})
+        draw_costs(axes, grid, curve, {"optimal": best, "default": 0.5})
         axes.set_xlabel(f"threshold on P({label})")
         drawn = to_svg(paper)
-    said = (
-        f"A miss costs {number(miss)}, an alarm {number(alarm)}: a row is taken for '{label}' from "
-        f"probability {number(best, 3)} on, alarm / (alarm + miss). The threshold comes from the "
-        "costs alone: no test row chose it. It is best where probabilities are calibrated."
+    text = (
+        f"A miss costs {number(miss)}, a false alarm {number(alarm)}: the optimal threshold for "
+        f"'{label}' is {number(best, 3)}, alarm / (alarm + miss), if probabilities are calibrated. "
+        "It depends on the costs only, not on the test rows."
     )
-    return _section(evidence, title, said, rules, drawn, "threshold")
+    return _section(evidence, title, text, rules, drawn, "threshold")
 
 
 def _numbers(evidence: Evidence, under: float, over: float, title: str) -> Section:
-    likelihood, y = evidence.distribution, evidence.value
-    assert likelihood is not None
+    distribution, y = evidence.distribution, evidence.value
+    assert distribution is not None
     best = best_level(under, over)
 
     def quantile(level: float) -> Tensor:
         with torch.no_grad():
-            return likelihood.icdf(torch.full_like(likelihood.mean, level))
+            return distribution.icdf(torch.full_like(distribution.mean, level))
 
     rules = {
-        f"the {number(100 * best, 3)} % quantile, the best by theory": number_costs(
+        f"the {number(100 * best, 3)} % quantile, optimal": number_costs(
             y, quantile(best), under, over
         ),
-        "the prediction itself, the default": number_costs(
+        "the point prediction, the default": number_costs(
             y, torch.as_tensor(evidence.point), under, over
         ),
         "the median": number_costs(y, quantile(0.5), under, over),
@@ -159,19 +151,19 @@ def _numbers(evidence: Evidence, under: float, over: float, title: str) -> Secti
     )
     with figure(6.0, 2.5) as paper:
         axes = paper.subplots()
-        draw_costs(axes, grid, curve, {"theory": best, "median": 0.5})
-        axes.set_xlabel("level of the quantile that is decided on")
+        draw_costs(axes, grid, curve, {"optimal": best, "median": 0.5})
+        axes.set_xlabel("level of the quantile")
         drawn = to_svg(paper)
-    said = (
-        f"A unit too few costs {number(under)}, a unit too many {number(over)}: the best decision "
-        f"is the {number(100 * best, 3)} % quantile of each row's likelihood, under / (under + over). The "
-        "level comes from the costs alone: no test row chose it."
+    text = (
+        f"A unit too few costs {number(under)}, a unit too many {number(over)}: the optimal "
+        f"decision is the {number(100 * best, 3)} % quantile of each predicted distribution, "
+        "under / (under + over). The level depends on the costs only, not on the test rows."
     )
-    return _section(evidence, title, said, rules, drawn, "level")
+    return _section(evidence, title, text, rules, drawn, "level")
 
 
 def draw_costs(axes: "Axes", grid: np.ndarray, curve: np.ndarray, marks: dict[str, float]) -> None:
-    """Mean cost against the threshold or level, with marks at the rules."""
+    """Draws mean cost against the threshold or level, with the rules marked."""
     axes.plot(grid, curve, color=MODEL)
     for colour, (name, place) in zip((LINEAR, INK), marks.items(), strict=True):
         axes.axvline(place, color=colour, linewidth=0.9, linestyle="--", label=name)
@@ -180,31 +172,28 @@ def draw_costs(axes: "Axes", grid: np.ndarray, curve: np.ndarray, marks: dict[st
 
 
 def _section(
-    evidence: Evidence, title: str, said: str, rules: dict[str, Tensor], drawn: str, what: str
+    evidence: Evidence, title: str, text: str, rules: dict[str, Tensor], drawn: str, what: str
 ) -> Section:
     names = list(rules)
     default = rules[names[1]]
     rows: list[list[Cell]] = []
     for name, costs in rules.items():
         value, influence = mean_estimate(costs, evidence.weight)
-        gap, spread = mean_estimate(default - costs, evidence.weight)
-        saved = None if costs is default else with_error(gap, row_error(evidence, spread))
+        gap, effect = mean_estimate(default - costs, evidence.weight)
+        saved = None if costs is default else with_error(gap, row_error(evidence, effect))
         rows.append([name, with_error(value, row_error(evidence, influence)), saved])
-    gap, spread = mean_estimate(default - rules[names[0]], evidence.weight)
-    error = row_error(evidence, spread)
+    gap, effect = mean_estimate(default - rules[names[0]], evidence.weight)
+    error = row_error(evidence, effect)
     saving = f"saves {with_error(gap, error)} per row against the default"
     if not (error > 0 and abs(gap) > 2 * error):
-        told = with_error(gap, error)
-        saving = f"costs as much as the default, as far as these rows can tell ({told})"
+        saving = f"is not distinguishable from the default ({with_error(gap, error)} per row)"
     elif gap < 0:
-        saving = (
-            f"costs {with_error(-gap, error)} per row more than the default: look at calibration"
-        )
+        saving = f"costs {with_error(-gap, error)} per row more than the default: see calibration"
     return Section(
         title,
-        f"The {what} that the costs ask for {saving}.",
+        f"The optimal {what} {saving}.",
         [
-            Text(said),
+            Text(text),
             Table(
                 ["decision", "cost per row", "saved against the default"],
                 rows,
@@ -212,8 +201,7 @@ def _section(
             ),
             Figure(
                 drawn,
-                f"Mean cost on the test rows by {what}. The dashed line of theory was fixed before "
-                "they were looked at.",
+                f"Mean cost on the test rows by {what}. The optimal {what} follows from the costs.",
                 f"Mean cost by {what}.",
             ),
         ],

@@ -1,4 +1,4 @@
-"""Whether intervals hold as often as they say."""
+"""Reports the coverage of predictive intervals on the test rows."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from ansatz.report.intervals import (
     Coverage,
     Intervals,
     by_group,
-    by_spread,
+    by_width,
     censored_coverage,
     coverage,
     covered,
@@ -34,7 +34,7 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 def draw_coverage(
     axes: "Axes", found: Sequence[Coverage], *, title: str = "", label: str = ""
 ) -> None:
-    """Observed shares with their intervals against those that the likelihoods promise."""
+    """Draws observed coverage with its intervals against the nominal coverage."""
     x = np.arange(len(found))
     observed = np.array([part.observed for part in found])
     ends = np.array([[part.low, part.high] for part in found])
@@ -46,12 +46,12 @@ def draw_coverage(
     axes.set_xlim(-0.6, len(found) - 0.4)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
     axes.set_xlabel(label)
-    axes.set_ylabel("rows inside")
+    axes.set_ylabel("coverage")
     axes.set_title(title)
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Coverage at 50, 80, 90 and 95 %, by predicted spread and by group; None without intervals."""
+    """Reports coverage at 50, 80, 90 and 95 %, by width and by group; None without intervals."""
     if isinstance(evidence.likelihood, Quantiles):
         return _of_quantiles(evidence)
     outcomes = targets(evidence)
@@ -60,10 +60,10 @@ def section(evidence: Evidence) -> Section | None:
     parts: list[Text | Table | Figure] = []
     leads = []
     for target in outcomes:
-        overall, sorted_by_spread, groups = _of_target(evidence, target)
+        overall, widths, groups = _of_target(evidence, target)
         leads.append(_lead(overall, target.name))
-        parts += _show(overall, sorted_by_spread, groups, target.name)
-    return Section("Do intervals hold what they promise?", " ".join(leads), parts)
+        parts += _show(overall, widths, groups, target.name)
+    return Section("Coverage of the intervals", " ".join(leads), parts)
 
 
 def _of_target(
@@ -83,8 +83,8 @@ def _of_target(
     groups = (
         [] if evidence.group is None else by_group(at_90, evidence.group[usable], weight=weight)
     )
-    spread = by_spread(at_90, weight=weight) if _varies(at_90.width) else []
-    return overall, spread, groups
+    widths = by_width(at_90, weight=weight) if _varies(at_90.width) else []
+    return overall, widths, groups
 
 
 def _censored(
@@ -96,8 +96,7 @@ def _censored(
 ) -> Coverage:
     with torch.no_grad():
         lower, upper = (end.numpy()[usable] for end in distribution.interval(level))
-    wide = np.isinf(upper)  # curves that never fall so far
-    width = np.inf if wide.any() else float(np.average(upper - lower, weights=weight))
+    width = np.inf if np.isinf(upper).any() else float(np.average(upper - lower, weights=weight))
     return censored_coverage(found, level, weight)._replace(width=width)
 
 
@@ -119,56 +118,57 @@ def _column(found: Intervals, target: Target, usable: NDArray[np.bool_]) -> Inte
 def _lead(found: list[Coverage], name: str) -> str:
     subject = f"{name}: " if name else ""
     at_90 = next((part for part in found if part.level == 0.9), found[-1])
-    said = (
-        "as they should"
-        if at_90.holds
-        else ("too seldom" if at_90.observed < at_90.nominal else "more often than they say")
-    )
+    verdict = "as they should"
+    if not at_90.holds:
+        verdict = "too few rows" if at_90.observed < at_90.nominal else "too many rows"
     start = f"{subject}{100 * at_90.level:.0f} % intervals"
     return (
-        f"{start[0].upper()}{start[1:]} hold {said}: {100 * at_90.observed:.1f} % of test rows "
-        f"({100 * at_90.low:.1f} to {100 * at_90.high:.1f} %), where the likelihood says "
+        f"{start[0].upper()}{start[1:]} cover {verdict}: {100 * at_90.observed:.1f} % of the test "
+        f"rows ({100 * at_90.low:.1f} to {100 * at_90.high:.1f} %), nominally "
         f"{100 * at_90.nominal:.1f} %."
     )
 
 
 def _show(
-    overall: list[Coverage], spread: list[Coverage], groups: list[Coverage], name: str
+    overall: list[Coverage], widths: list[Coverage], groups: list[Coverage], name: str
 ) -> list[Text | Table | Figure]:
-    panels = 1 + bool(spread)
+    panels = 1 + bool(widths)
     with figure(6.4 if panels > 1 else 3.4, 2.7) as paper:
         grid = paper.subplots(1, panels, squeeze=False, width_ratios=[1, 2][:panels])[0]
         shown = [part._replace(label=f"{100 * part.level:g}") for part in overall]
         draw_coverage(grid[0], shown, title=name, label="level of the interval, %")
-        if spread:
-            short = [part._replace(label=part.label.split()[0]) for part in spread]
-            label = f"{len(spread)} parts of the rows, narrowest 90 % intervals first"
+        if widths:
+            short = [part._replace(label=part.label.split()[0]) for part in widths]
+            label = f"{len(widths)} bins of the rows, narrowest 90 % intervals first"
             draw_coverage(grid[1], short, label=label)
         svg = to_svg(paper)
     caption = (
         "Share of test outcomes inside their equal-tailed intervals, with 95 % Wilson intervals; "
-        "lines: what the likelihoods promise."
+        "lines: nominal coverage."
     )
     parts: list[Text | Table | Figure] = [
         Figure(svg, caption, " ".join(_lead([part], name) for part in overall)),
         Table(
-            ["level", "promised", "observed", "95 % interval", "mean width", "rows"],
+            ["level", "nominal", "observed", "95 % interval", "mean width", "rows"],
             [[f"{100 * part.level:g} %", *_cells(part)] for part in overall],
-            _promised(overall),
+            _nominal(overall),
         ),
     ]
-    for title, found in (("90 % intervals by predicted spread", spread), ("By group", groups)):
+    for title, found in (
+        ("90 % intervals, by width", widths),
+        ("90 % intervals, by group", groups),
+    ):
         if found:
             rows = [[part.label, *_cells(part)] for part in found]
-            head = ["rows", "promised", "observed", "95 % interval", "mean width", "rows"]
-            parts.append(Table(["part" if found is spread else "group", *head[1:]], rows, title))
+            head = ["rows", "nominal", "observed", "95 % interval", "mean width", "rows"]
+            parts.append(Table(["bin" if found is widths else "group", *head[1:]], rows, title))
     return parts
 
 
-def _promised(found: list[Coverage]) -> str:
-    words = "Promised is what the likelihoods themselves give the intervals."
+def _nominal(found: list[Coverage]) -> str:
+    words = "Nominal: the probability that the predicted distributions give the intervals."
     if any(part.nominal > part.level + 1e-6 for part in found):
-        words += " It is above the level, as whole numbers cannot be cut exactly there."
+        words += " For whole numbers it is above the level."
     return words
 
 
@@ -183,7 +183,7 @@ def _cells(part: Coverage) -> list[str | float]:
 
 
 def _of_quantiles(evidence: Evidence) -> Section | None:
-    """Intervals between fitted quantiles, where both ends were fitted."""
+    """Reports intervals between fitted quantiles, where both ends were fitted."""
     weight, y = evidence.weight.numpy(), evidence.outcome.numpy()
     if y.ndim > 1:
         return None
@@ -199,4 +199,4 @@ def _of_quantiles(evidence: Evidence) -> Section | None:
     if not found:
         return None
     lead = _lead(found, "")
-    return Section("Do intervals hold what they promise?", lead, _show(found, [], [], ""))
+    return Section("Coverage of the intervals", lead, _show(found, [], [], ""))

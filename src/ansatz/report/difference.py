@@ -1,4 +1,4 @@
-"""The mean of paired differences, and how far chance alone would have moved it."""
+"""Computes the mean of paired differences and its standard error."""
 
 import math
 from typing import Any, NamedTuple
@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ansatz.errors import UsageError
 
-FEW_ROWS = 100  # below it a standard error of log scores is not to be relied on
-FEW_GROUPS = 30  # a clustered one rests on the number of groups
-CLEAR = 2.0  # standard errors from which a difference is more than chance
+FEW_ROWS = 100  # below this the standard error of log scores is unreliable
+FEW_GROUPS = 30  # the same for clustered standard errors
+CLEAR = 2.0  # number of standard errors of a clear difference
 
 
 class Difference(NamedTuple):
@@ -18,13 +18,13 @@ class Difference(NamedTuple):
 
     Args:
         mean: of a - b.
-        error: its standard error; None where it cannot be told.
-        method: how the standard error was found, in words.
-        rows: how many rows were compared.
-        units: how many are independent: rows, groups or moments.
+        error: its standard error; None where it is undefined.
+        method: how the standard error was computed, in words.
+        rows: number of rows compared.
+        units: number of independent rows, groups or time points.
         worst_share: the share of the total difference that comes from the 1 % of the rows on
             which the scores differ most; None where the total is 0.
-        worst_rows: how many these are.
+        worst_rows: number of these rows.
     """
 
     mean: float
@@ -53,7 +53,7 @@ def paired_difference(
     group: ArrayLike | None = None,
     time: ArrayLike | None = None,
 ) -> Difference:
-    r"""The mean difference of two scores of the same rows, with its standard error.
+    r"""Computes the mean difference of two scores of the same rows and its standard error.
 
     Rows that are independent of each other give
 
@@ -61,7 +61,7 @@ def paired_difference(
 
     groups the clustered :math:`\frac{G}{G - 1} \sum_g S_g^2 / W^2` with
     :math:`S_g = \sum_{i \in g} w_i (d_i - \bar d)`, and an order in time that of Newey and West,
-    with :math:`S_t` the sum over the rows of one moment, Bartlett's weights and
+    with :math:`S_t` the sum over the rows of one time point, Bartlett's weights and
     :math:`L = \lfloor 4 (T / 100)^{2/9} \rfloor` lags:
 
     .. math:: \frac{T}{T - 1} \Big(\sum_t S_t^2 + 2 \sum_{l=1}^{L} \big(1 - \tfrac{l}{L + 1}\big)
@@ -73,7 +73,7 @@ def paired_difference(
         a: ``(N,)``.
         b: ``(N,)``.
         weight: ``(N,)`` frequency weights.
-        group: ``(N,)``; rows alike in it belong together, a missing value is a group by itself.
+        group: ``(N,)`` group labels; a missing value is a group of its own.
         time: ``(N,)`` numbers or dates.
 
     References:
@@ -107,7 +107,7 @@ def paired_difference(
 def corrected_error(
     differences: ArrayLike, tested: float, learned: float
 ) -> tuple[float, float | None]:
-    r"""Mean and corrected standard error of the differences of J overlapping splits.
+    r"""Computes mean and corrected standard error of the differences of J overlapping splits.
 
     .. math:: s \sqrt{\frac{1}{J} + \frac{n_{test}}{n_{train}}}
 
@@ -116,8 +116,8 @@ def corrected_error(
 
     Args:
         differences: ``(J,)``, the mean difference of each split.
-        tested: rows evaluated by in a split.
-        learned: rows learned from.
+        tested: number of test rows of a split.
+        learned: number of training rows.
 
     Returns:
         The mean, and the standard error; None for a single split.
@@ -171,11 +171,11 @@ def _newey_west(
     for lag in range(1, lags + 1):
         total += 2 * (1 - lag / (lags + 1)) * float(sums[lag:] @ sums[:-lag])
     variance = count / (count - 1) * total / float(w.sum()) ** 2
-    return math.sqrt(max(variance, 0.0)), f"Newey-West, {lags} lags of {count} moments", count
+    return math.sqrt(max(variance, 0.0)), f"Newey-West, {lags} lags of {count} time points", count
 
 
 def moments(time: ArrayLike) -> NDArray[np.intp]:
-    """The place of each row's time among the distinct times, in order."""
+    """Ranks the time of each row among the distinct times."""
     import pandas as pd
 
     from ansatz.data.dates import as_dates
@@ -187,7 +187,7 @@ def moments(time: ArrayLike) -> NDArray[np.intp]:
 
 
 def _worst_share(parts: NDArray[np.float64]) -> tuple[float | None, int]:
-    """What the 1 % of the rows with the largest parts, of either sign, bring to their total."""
+    """Computes the share of the total that comes from the 1 % of rows with the largest terms."""
     count = max(1, math.ceil(len(parts) / 100))
     total = float(parts.sum())
     if total == 0 or not math.isfinite(total):

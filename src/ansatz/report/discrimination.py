@@ -1,4 +1,4 @@
-"""How well probabilities tell events from the rest: ROC, precision and recall."""
+"""Computes ROC and precision-recall curves."""
 
 import math
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ Numbers = NDArray[np.float64]
 
 
 class Curve(NamedTuple):
-    """Rates at every threshold, and the area."""
+    """A curve over all thresholds, and its area."""
 
     x: Numbers  # ``(M,)``: the false positive rate, or recall
     y: Numbers  # ``(M,)``: the true positive rate, or precision
@@ -31,13 +31,13 @@ def roc_curve(
     weight: ArrayLike | None = None,
     group: ArrayLike | None = None,
 ) -> Curve:
-    """True against false positive rate, with DeLong's interval of the area on the logit scale.
+    """Computes the ROC curve, with DeLong's interval of the area on the logit scale.
 
     Args:
         event: ``(N,)``, 0 or 1.
         score: ``(N,)``, higher for events.
         weight: ``(N,)`` frequency weights.
-        group: ``(N,)``, rows that may depend on each other.
+        group: ``(N,)`` group labels.
 
     References:
         DeLong, DeLong and Clarke-Pearson (1988). https://doi.org/10.2307/2531595
@@ -65,17 +65,17 @@ def precision_recall_curve(
     resamples: int = 200,
     seed: int = 0,
 ) -> Curve:
-    r"""Precision against recall; the area is the average precision, a step function's.
+    r"""Computes the precision-recall curve; its area is the average precision.
 
     .. math:: AP = \sum_k (R_k - R_{k-1}) P_k
 
-    Its interval is that of percentiles over bootstrap samples of rows, or of groups.
+    Its interval is the percentile bootstrap over rows, or groups.
 
     Args:
         event: ``(N,)``, 0 or 1.
         score: ``(N,)``.
         weight: ``(N,)`` frequency weights.
-        group: ``(N,)``, rows that may depend on each other.
+        group: ``(N,)`` group labels.
         resamples: bootstrap samples.
         seed: of the samples.
 
@@ -100,7 +100,7 @@ def precision_recall_curve(
 def bootstrap_counts(
     rows: int, resamples: int, seed: int = 0, group: ArrayLike | None = None
 ) -> Iterator[Numbers]:
-    """How often each row is drawn in each bootstrap sample of rows, or of whole groups."""
+    """Yields how often each row is drawn in bootstrap samples of rows, or groups."""
     generator = np.random.default_rng(seed)
     place = np.arange(rows)
     if group is not None:
@@ -127,7 +127,7 @@ def _average_precision(recall: Numbers, precision: Numbers) -> float:
 
 
 def logit_interval(share: float, error: float, level: float = 0.95) -> tuple[float, float]:
-    """The normal interval on the logit scale, which stays within (0, 1)."""
+    """Computes the normal interval on the logit scale, which stays within (0, 1)."""
     if not 0 < share < 1 or not error > 0:
         return share, share
     z = float(stats.norm.ppf((1 + level) / 2))
@@ -138,7 +138,7 @@ def logit_interval(share: float, error: float, level: float = 0.95) -> tuple[flo
 def _cumulated(
     event: ArrayLike, score: ArrayLike, weight: ArrayLike | None
 ) -> tuple[Numbers, Numbers]:
-    """Events and others at or above each distinct score, from none to all."""
+    """Counts events and others at or above each distinct score."""
     y, s = np.asarray(event, dtype=np.float64), np.asarray(score, dtype=np.float64)
     w = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=np.float64)
     _, place = np.unique(-s, return_inverse=True)
@@ -149,7 +149,7 @@ def _cumulated(
 def confusion(
     y: ArrayLike, predicted: ArrayLike, classes: int, weight: ArrayLike | None = None
 ) -> Numbers:
-    """Rows of each class (first axis) by the class that was predicted (second)."""
+    """Counts rows by class (first axis) and predicted class (second)."""
     code = np.asarray(y, dtype=np.intp) * classes + np.asarray(predicted, dtype=np.intp)
     w = None if weight is None else np.asarray(weight, dtype=np.float64)
     counts = np.bincount(code, w, classes**2).astype(np.float64)

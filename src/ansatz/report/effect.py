@@ -1,4 +1,4 @@
-"""How far something is from what it should be: an estimate, its interval, then a p-value."""
+"""Computes effect sizes and shares with their intervals."""
 
 import math
 from typing import NamedTuple
@@ -20,12 +20,12 @@ class Effect(NamedTuple):
 
     @property
     def excludes_neutral(self) -> bool:
-        """Whether the interval leaves out what a right likelihood would have."""
+        """Whether the interval excludes the value of a calibrated forecast."""
         return not self.low <= self.neutral <= self.high
 
 
 def cluster_sums(values: ArrayLike, group: ArrayLike | None) -> NDArray[np.float64]:
-    """Sums of rows ``(N, ...)`` within each group; the rows themselves without groups."""
+    """Sums rows ``(N, ...)`` within groups; without groups returns the rows."""
     rows = np.asarray(values, dtype=np.float64)
     if group is None:
         return rows
@@ -43,18 +43,18 @@ def ratio(
     weight: ArrayLike | None = None,
     group: ArrayLike | None = None,
 ) -> Effect:
-    r"""The ratio of two sums over rows, with the interval of the delta method on its logarithm.
+    r"""Computes the ratio of two sums over rows, with a delta-method interval of its logarithm.
 
     .. math:: r = \frac{\sum_i w_i o_i}{\sum_i w_i e_i}, \qquad
               \mathrm{se}(r) = \frac{\sqrt{\sum_g (\sum_{i \in g} w_i (o_i - r e_i))^2}}
               {\sum_i w_i e_i}
 
-    Rows of a group may depend on each other. Should be 1.
+    Rows of a group may be dependent. The ratio is 1 if calibrated.
 
     Args:
         name: of what is observed and expected.
         observed: ``(N,)``.
-        expected: ``(N,)``, their expectations under the likelihood.
+        expected: ``(N,)``, their predicted expectations.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
     """
@@ -65,9 +65,9 @@ def ratio(
         return Effect(name, math.nan, math.nan, math.nan, 1.0)
     value = float((w * o).sum()) / total
     miss = o - value * e
-    # A frequency weight is so many rows, each with its own error.
-    spread = (w * miss**2).sum() if group is None else (cluster_sums(w * miss, group) ** 2).sum()
-    error = math.sqrt(float(spread)) / total
+    # A frequency weight is a number of rows, each with its own error.
+    variance = (w * miss**2).sum() if group is None else (cluster_sums(w * miss, group) ** 2).sum()
+    error = math.sqrt(float(variance)) / total
     if value <= 0:  # none seen: up to 3.69 could have been expected (Poisson, 97.5 %)
         return Effect(name, value, 0.0, float(stats.chi2.ppf(0.975, 2)) / 2 / total, 1.0)
     reach = 1.96 * error / value
@@ -75,7 +75,7 @@ def ratio(
 
 
 def monte_carlo_p(simulated: ArrayLike, observed: float) -> float:
-    """The two-sided p-value of a statistic among simulations of it."""
+    """Computes the two-sided p-value of a statistic among its simulations."""
     values = np.asarray(simulated, dtype=np.float64)
     above = (1 + int((values >= observed).sum())) / (1 + len(values))
     below = (1 + int((values <= observed).sum())) / (1 + len(values))
@@ -91,12 +91,12 @@ class Share(NamedTuple):
 
 
 def wilson(count: float, total: float, level: float = 0.95) -> Share:
-    r"""The interval of Wilson for a binomial share: those p that a score test does not reject.
+    r"""Computes Wilson's interval of a binomial share: the p that a score test does not reject.
 
     .. math:: \frac{\hat p + z^2/2n \pm z \sqrt{\hat p (1 - \hat p)/n + z^2/4n^2}}{1 + z^2/n}
 
     References:
-        Wilson (1927), Probable inference, the likelihood of succession, and statistical inference.
+        Wilson (1927), Probable inference, the law of succession, and statistical inference.
     """
     if not total > 0:
         return Share(math.nan, math.nan, math.nan)
@@ -109,7 +109,7 @@ def wilson(count: float, total: float, level: float = 0.95) -> Share:
 
 
 def clopper_pearson(count: int, total: int, level: float = 0.95) -> Share:
-    """The exact interval for a binomial share, which holds at least ``level`` whatever it is.
+    """Computes the exact interval of a binomial share, whose coverage is at least ``level``.
 
     References:
         Clopper and Pearson (1934), The use of confidence or fiducial limits.

@@ -1,8 +1,9 @@
-"""What a report is drawn from: a fitted model and rows that it never saw."""
+"""Holds the evidence of a report: a fitted model and held-out rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +19,14 @@ from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.registry import load
 
 if TYPE_CHECKING:
-    from ansatz.fitting.job import Job
-    from ansatz.fitting.model import Model
     from ansatz.report.baselines import Forecast
     from ansatz.report.outcome_report import OutcomeReport
 
+T = TypeVar("T")
+
 
 class Unit(NamedTuple):
-    """What an example is called."""
+    """The name of an example, singular and plural."""
 
     one: str
     many: str
@@ -37,7 +38,7 @@ class Unit(NamedTuple):
 
 
 class Novelty(NamedTuple):
-    """How far each row lies from the training rows."""
+    """The distance of each row from the training rows."""
 
     value: NDArray[np.float64]  # ``(N,)``
     name: str  # for an axis
@@ -46,7 +47,7 @@ class Novelty(NamedTuple):
 
 
 class Contribution:
-    """What a structure contributes; these are the answers of one that adds nothing.
+    """The contribution of a structure to reports; the base class adds nothing.
 
     Attributes:
         caveat: the last sentence of the page.
@@ -56,93 +57,93 @@ class Contribution:
 
     caveat = "It describes the model, not causes."
     draws_confusion = False
-    no_novelty = "training rows are not at hand"
+    no_novelty = "the training rows are not available"
 
     def unit(self, model: "Model") -> Unit:
-        """What an example is called."""
+        """Names an example."""
         return Unit(*model.structure.unit)
 
     def chapters(self, axis: str) -> list[Chapter]:
-        """The chapters of models with outcomes on this axis."""
+        """Lists the chapters of models with outcomes on this axis."""
         return []
 
     def sample(self, model: "Model", job: "Job", *, seed: int) -> NDArray[np.intp] | None:
-        """The rows that a report looks at, in order; None for all of them."""
+        """Samples the rows of a report, in order; None for all of them."""
         return None
 
     def features(self, rows: Any) -> Any:
-        """Rows as sections take them."""
+        """Converts rows for the sections."""
         return rows
 
     def inputs(self, features: Any, job: "Job") -> Any:
-        """Features as the fitted model takes them."""
+        """Converts features for the fitted model."""
         return features
 
     def columns(self, model: "Model", features: Any) -> list[Column]:
-        """What each feature is, where features are columns."""
+        """Describes each feature, where features are columns."""
         return []
 
     def has_features(self, evidence: "Evidence") -> bool:
-        """Whether there is anything to predict from."""
+        """Whether there are any features."""
         return True
 
     def baselines(self, evidence: "Evidence") -> "tuple[list[Forecast], list[str]]":
-        """Further models beside the linear and the constant one, and what is said about them."""
+        """Fits further baselines beside the linear and the constant model, with notes."""
         return [], []
 
     def layers(self, evidence: "Evidence") -> list[Table]:
-        """The layers of the network, where they are shown."""
+        """Lists the layers of the network, where they are shown."""
         return []
 
     def novelty(self, evidence: "Evidence") -> Novelty | None:
-        """How far each test row lies from the training rows."""
+        """Computes the distance of each test row from the training rows."""
         return None
 
 
 def contribution(structure: Structure | type[Structure]) -> Contribution:
-    """What a structure contributes."""
+    """Makes the contribution of a structure."""
     found: Contribution = load(structure.report)()
     return found
 
 
-class Learned(NamedTuple):
-    """The rows that the model learned from."""
+class TrainingRows(NamedTuple):
+    """The training rows of the model."""
 
-    X: Any  # as sections take them: a frame, grids
+    X: Any  # a frame or grids
     y: Any  # as given
     weight: NDArray[np.float64]
     offset: NDArray[np.float64] | None
-    job: Job  # the same as the pipeline reads it, with group and time
+    job: Job  # as the pipeline reads them, with group and time
 
 
 @dataclass
 class Evidence:
-    """A fitted model on held-out rows, with everything that a section of a report may ask for.
+    """A fitted model on held-out rows, with everything that a section of a report needs.
 
     Args:
-        model: fitted.
-        X: the test rows as sections take them: a frame, grids.
+        model: the fitted model.
+        X: the test rows: a frame or grids.
         y: their outcomes, as given.
-        outcome: the same as the likelihood takes them, ``(N, ...)``.
-        value: what ``distribution`` is evaluated by, ``(N, ...)``: ``outcome`` unless part of that
-            is known beforehand, as the number of trials is.
+        outcome: the outcomes as the likelihood takes them, ``(N, ...)``.
+        value: the outcomes as ``distribution`` takes them, ``(N, ...)``: without what is known
+            beforehand, such as the number of trials.
         weight: ``(N,)`` frequency weights.
         offset: ``(N,)``, known parts of the linear predictor, or None.
-        group: rows alike in it belong together, or None.
-        time: orders the rows, or None.
+        group: group labels of the rows, or None.
+        time: times of the rows, or None.
         likelihood: the likelihood.
-        distribution: the predictive as served; None for a loss without a likelihood.
+        distribution: the predicted distributions; None for a loss.
         point: predictions, ``(N, ...)``; classes as codes.
         seed: of everything random in the report.
-        learn: the rows learned from, where they are at hand.
-        fit: what the fit recorded about itself.
-        columns: what each feature is.
+        training: the training rows, if available.
+        fit: the record of the fit.
+        columns: the features.
         rows: the numbers of the test rows in their table, from 1.
         job: the test rows as the pipeline reads them.
         name: of the model, for titles.
         origin: what the rows were read from.
-        settings: what was asked of the report: costs, refits.
-        total: test rows that there were, where these are a sample of them.
+        settings: options of the report: costs, refits.
+        total: number of all test rows, if these are a sample.
 
     Example:
         >>> import numpy as np
@@ -170,39 +171,48 @@ class Evidence:
     rows: NDArray[np.int64]
     job: Job
     seed: int = 0
-    learn: Learned | None = None
+    training: TrainingRows | None = None
     fit: dict[str, Any] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
     name: str = "model"
     origin: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     total: int | None = None
-    kept: dict[str, Any] = field(default_factory=dict, repr=False)  # what sections share
+    kept: dict[str, Any] = field(
+        default_factory=dict, repr=False
+    )  # computed once for several sections
+
+    def once(self, key: str, compute: Callable[[], T]) -> T:
+        """Computes a result that several sections need, or returns the stored one."""
+        if key not in self.kept:
+            self.kept[key] = compute()
+        found: T = self.kept[key]
+        return found
 
     @property
     def axis(self) -> str:
-        """Where an outcome sits: on a row, or on each element of an example."""
+        """Whether an outcome belongs to a row or to each element of an example."""
         return self.model.axis
 
     @cached_property
     def contribution(self) -> Contribution:
-        """What the structure of the rows contributes to the report."""
+        """The contribution of the structure to the report."""
         return contribution(self.model.structure)
 
     @cached_property
     def outcome_report(self) -> "OutcomeReport":
-        """What the outcomes contribute to the report."""
+        """The contribution of the outcome to the report."""
         found: OutcomeReport = load(self.model.outcome.report)()
         return found
 
     @property
     def unit(self) -> Unit:
-        """What a row is called: a row, an image."""
+        """The name of an example: a row, an image."""
         return self.contribution.unit(self.model)
 
     @property
     def target(self) -> str:
-        """What the outcome is called."""
+        """The name of the outcome."""
         column_roles = self.model.column_roles
         if column_roles is not None:
             return str(column_roles.outcome_name)
@@ -211,21 +221,27 @@ class Evidence:
     @property
     def classes(self) -> NDArray[Any] | None:
         """The labels of the classes that outcomes are codes of, or None."""
-        is_one = not self.job.target.event  # an order of labels is not one of them
+        is_one = not self.job.target.event  # an order of labels is not a class
         return self.model.outcome.labels if is_one else None
 
     @property
     def is_censored(self) -> bool:
-        """Whether outcomes may be known in part."""
+        """Whether outcomes may be censored."""
         return bool(self.model.outcome.is_censored)
 
+    @property
+    def loss_name(self) -> str:
+        """The name of the loss of a row: nll, or loss where there is no likelihood."""
+        has_nll = self.likelihood.has_distribution or self.classes is not None
+        return "nll" if has_nll else "loss"
+
     def predictive(self, X: Any = None) -> Predictive:
-        """The served predictive of the test rows."""
+        """Predicts the test rows, or the same rows with other features X."""
         if X is None and "raw" in self.kept:
             return Predictive(self.likelihood, self.kept["raw"])
         rows = self.contribution.inputs(self.X if X is None else X, self.job)
         return self.model.predictive(rows, self.job.offset, notes=[])
 
     def row_losses(self, X: Any = None) -> Tensor:
-        """The loss of each test row, ``(N,)``, the mean over its targets; the nll of a likelihood."""
+        """Computes the loss of each test row, ``(N,)``, the mean over its targets."""
         return self.model.outcome.row_losses(self.predictive(X), self.outcome)

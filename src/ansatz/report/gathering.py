@@ -1,4 +1,4 @@
-"""How the evidence of a report is gathered: from rows at hand, or from those of a saved fit."""
+"""Gathers the evidence of a report from given rows or from the test rows of a saved fit."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ansatz.errors import DataError
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model, estimator_of
-from ansatz.report.evidence import Evidence, Learned, contribution
+from ansatz.report.evidence import Evidence, TrainingRows, contribution
 
 if TYPE_CHECKING:
     from ansatz.fitting.replay import Replay
@@ -27,17 +27,17 @@ def gather(
     training: tuple[Any, ...] | None = None,
     **known: Any,
 ) -> Evidence:
-    """The evidence of a fitted model on rows with their outcomes.
+    """Gathers the evidence of a fitted model on rows with outcomes.
 
     Args:
-        model: fitted: an estimator, or its :class:`~ansatz.fitting.model.Model`.
+        model: a fitted estimator, or its :class:`~ansatz.fitting.model.Model`.
         X: features, as in ``fit``.
         y: outcomes, as in ``fit``.
         sample_weight: frequency weights.
         offset: known parts of the linear predictor.
-        group: rows alike in it belong together.
-        time: orders the rows.
-        training: the rows learned from: (X, y), with weights and offsets if there were any.
+        group: group labels of the rows.
+        time: times of the rows.
+        training: the training rows: (X, y), with weights and offsets if there were any.
         known: more fields of :class:`Evidence`: seed, name, origin, settings, fit.
 
     Example:
@@ -64,19 +64,19 @@ def gather(
 
 
 def _test_job(face: Any, X: Any, y: Any, sample_weight: ArrayLike | None, offset: Any) -> Job:
-    """Rows read as those of the fit, with frequency weights alone: class weights are not rows."""
+    """Reads rows as the fit did, with frequency weights but without class weights."""
     if not len(y):
-        raise DataError("a report needs rows that the model has not seen, got none.")
+        raise DataError("a report needs held-out rows, got none.")
     job: Job = face.read_again(X, y, sample_weight, offset)
     given = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     return job._replace(weight=torch.from_numpy(given[job.index.numpy()]))
 
 
 def replayed(found: "Replay", **known: Any) -> Evidence:
-    """The evidence of a saved model, on the test rows of its fit.
+    """Gathers the evidence of a saved model on the test rows of its fit.
 
     Args:
-        found: the rows of the fit, as :func:`ansatz.fitting.replay.replay` gives them back.
+        found: the rows of the fit, from :func:`ansatz.fitting.replay.replay`.
         known: more fields of :class:`Evidence`: seed, name, settings.
 
     Example:
@@ -90,8 +90,8 @@ def replayed(found: "Replay", **known: Any) -> Evidence:
     """
     if not len(found.parts.test):
         raise DataError(
-            f"{found.name} was fitted without test rows: a report needs rows that the model has "
-            "not seen. Fit with --test 0.2."
+            f"{found.name} was fitted without test rows: a report needs held-out rows. Fit with "
+            "--test 0.2."
         )
     test, learn = found.test, found.learn
     outcomes = None
@@ -123,7 +123,7 @@ def _evidence(
     **known: Any,
 ) -> Evidence:
     if not len(job.y):
-        raise DataError("a report needs rows that the model has not seen, got none.")
+        raise DataError("a report needs held-out rows, got none.")
     structure = contribution(model.structure)
     chosen = structure.sample(model, job, seed=known.get("seed", 0))
     if chosen is not None:
@@ -135,7 +135,7 @@ def _evidence(
     learned = None
     if learn is not None:
         part, outcomes = learn
-        learned = Learned(
+        learned = TrainingRows(
             structure.features(part.rows),
             outcomes,
             part.weight.numpy(),
@@ -157,7 +157,7 @@ def _evidence(
         point=model.outcome.estimate(served, job.y).numpy(),
         rows=rows,
         job=job,
-        learn=learned,
+        training=learned,
         columns=structure.columns(model, features),
         kept={"raw": served.raw},
         **{"fit": model.evidence.get("fit", {}), **known},

@@ -1,4 +1,4 @@
-"""Predictive intervals on held-out rows: whether they held, and what their likelihoods gave them."""
+"""Computes the coverage of predictive intervals on held-out rows."""
 
 from typing import Any, NamedTuple
 
@@ -17,32 +17,20 @@ Numbers = NDArray[np.float64]
 
 
 class Coverage(NamedTuple):
-    """How often intervals held.
+    """The coverage of intervals on some rows."""
 
-    Args:
-        label: of the rows.
-        level: that was asked for.
-        nominal: the mean probability that the likelihoods themselves give the intervals; for counts
-            it is above the level, as no interval of whole numbers holds exactly 90 %.
-        observed: the share of the rows inside.
-        low: of the 95 % interval of the share.
-        high: see ``low``.
-        width: the mean length of the intervals; infinite where any is.
-        rows: how many, by weight.
-    """
-
-    label: str
+    label: str  # of the rows
     level: float
-    nominal: float
-    observed: float
-    low: float
+    nominal: float  # mean predicted probability of the intervals; for counts above the level
+    observed: float  # the share of the rows inside
+    low: float  # of the 95 % interval of the share
     high: float
-    width: float
-    rows: float
+    width: float  # the mean length of the intervals; infinite where any is
+    rows: float  # number of rows, by weight
 
     @property
     def holds(self) -> bool:
-        """Whether the interval of the observed share contains the nominal one."""
+        """Whether the interval of the observed share contains the nominal share."""
         return self.low <= self.nominal <= self.high
 
 
@@ -55,7 +43,7 @@ def coverage(
     weight: ArrayLike | None = None,
     label: str = "all rows",
 ) -> Coverage:
-    """The share of rows inside their intervals, with Wilson's interval."""
+    """Computes the share of rows inside their intervals, with Wilson's interval."""
     held = np.asarray(inside, dtype=np.float64)
     w = np.ones(len(held)) if weight is None else np.asarray(weight, dtype=np.float64)
     total = float(w.sum())
@@ -69,26 +57,34 @@ def coverage(
 class Intervals(NamedTuple):
     """The intervals of one level on every row."""
 
-    level: float  # that was asked for
-    inside: NDArray[np.bool_]  # ``(N,)``, whether the outcome lies in it
-    nominal: Numbers  # ``(N,)``, the probability that the likelihood gives it
+    level: float
+    inside: NDArray[np.bool_]  # ``(N,)``, whether the outcome lies inside
+    nominal: Numbers  # ``(N,)``, the predicted probability
     width: Numbers  # ``(N,)``
 
 
 def intervals(
     distribution: Distribution, y: Tensor, level: float, found: Transform | None = None
 ) -> Intervals:
-    r"""Equal-tailed intervals, and whether they hold the outcomes.
+    r"""Computes equal-tailed intervals and whether they contain the outcomes.
 
-    The interval from the :math:`\alpha/2` to the :math:`1 - \alpha/2` quantile holds y where
-    :math:`F(y) \ge \alpha/2` and :math:`F(y^-) < 1 - \alpha/2`. A discrete distribution gives it
-    :math:`F(u) - F(l^-)`, more than :math:`1 - \alpha`: that is what coverage is compared with.
+    The interval from the :math:`\alpha/2` to the :math:`1 - \alpha/2` quantile contains y where
+    :math:`F(y) \ge \alpha/2` and :math:`F(y^-) < 1 - \alpha/2`. Its nominal coverage
+    :math:`F(u) - F(l^-)` is above :math:`1 - \alpha` for discrete distributions.
 
     Args:
-        distribution: one likelihood per outcome.
+        distribution: the predicted distribution of each outcome.
         y: ``(N,)`` or ``(N, K)``.
         level: :math:`1 - \alpha`.
-        found: the transforms, if they are at hand.
+        found: the transforms, if already computed.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import intervals
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(3), torch.ones(3))
+        >>> intervals(standard, torch.tensor([0.0, 1.0, 2.0]), 0.9).inside
+        array([ True,  True, False])
     """
     found = transform(distribution, y) if found is None else found
     tail = (1 - level) / 2
@@ -110,13 +106,21 @@ def intervals(
 def covered(
     found: Intervals, *, weight: ArrayLike | None = None, rows: Any = slice(None), label: str = ""
 ) -> Coverage:
-    """The coverage of intervals on some of the rows.
+    """Computes the coverage of intervals on some of the rows.
 
     Args:
         found: the intervals.
         weight: ``(N,)`` frequency weights.
-        rows: which.
-        label: of the rows.
+        rows: an index of the rows to use.
+        label: the name of these rows.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import covered, intervals
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(4), torch.ones(4))
+        >>> covered(intervals(standard, torch.tensor([0.0, 1.0, 1.5, 2.0]), 0.9)).observed
+        0.75
     """
     w = np.ones(len(found.inside)) if weight is None else np.asarray(weight, dtype=np.float64)
     parts = (found.inside[rows], found.nominal[rows], found.width[rows])
@@ -124,7 +128,7 @@ def covered(
 
 
 def censored_coverage(found: Transform, level: float, weight: ArrayLike | None = None) -> Coverage:
-    r"""The share of outcomes inside their intervals, where some are censored.
+    r"""Estimates the coverage where some outcomes are censored.
 
     By the Kaplan-Meier curve S of the transforms: :math:`S(\alpha/2) - S(1 - \alpha/2)`, with
     Wilson's interval for the number of rows that would give the same variance.
@@ -166,26 +170,25 @@ def _variance(
     return float((s_a - s_b) ** 2 * early + s_b**2 * middle)
 
 
-def by_spread(
-    found: Intervals, *, weight: ArrayLike | None = None, parts: int = 10
+def by_width(
+    found: Intervals, *, weight: ArrayLike | None = None, bins: int = 10
 ) -> list[Coverage]:
-    """Coverage by parts of equal size in the order of the predicted spread.
+    """Computes the coverage in bins of rows of equal size, ordered by the width of the interval.
 
-    A likelihood that is right on average may be too narrow where it says it is sure.
+    Intervals that are calibrated on average may be too narrow where they are narrow.
     """
     order = np.argsort(np.nan_to_num(found.width, posinf=np.finfo(np.float64).max), kind="stable")
-    pieces = np.array_split(order, max(1, min(parts, len(order) // 20)))
-    names = [f"{k + 1} of {len(pieces)}" for k in range(len(pieces))]
+    split = np.array_split(order, max(1, min(bins, len(order) // 20)))
     return [
-        covered(found, weight=weight, rows=piece, label=name)
-        for piece, name in zip(pieces, names, strict=True)
+        covered(found, weight=weight, rows=rows, label=f"{k} of {len(split)}")
+        for k, rows in enumerate(split, 1)
     ]
 
 
 def by_group(
     found: Intervals, group: ArrayLike, *, weight: ArrayLike | None = None, most: int = 10
 ) -> list[Coverage]:
-    """Coverage in the groups with the most rows, at least 20 each."""
+    """Computes the coverage in the largest groups, of at least 20 rows each."""
     names = np.asarray(group).astype(str)
     labels, counts = np.unique(names, return_counts=True)
     chosen = [k for k in np.argsort(-counts, kind="stable")[:most] if counts[k] >= 20]

@@ -1,4 +1,4 @@
-"""Methods compared: every one fitted again to the same rows of the same folds."""
+"""Compares methods by refitting each on the same folds."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 
 
 class Candidate(NamedTuple):
-    """A method by the task that it fits and the rows as that reads them."""
+    """A method: its task and the rows as that task reads them."""
 
     name: str
     task: Task  # its outcome has read the rows
@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
 
 
 class Method(NamedTuple):
-    """How a method does out of fold, beside the first."""
+    """The cross-validated score of a method and its gain over the first."""
 
     name: str  # of the method
     score: float  # its mean over the splits
@@ -52,7 +52,7 @@ class Method(NamedTuple):
 
 
 class Methods(NamedTuple):
-    """Several methods on the same splits, the first being the reference."""
+    """The scores of several methods on the same splits; the first is the reference."""
 
     table: list[Method]
     score: str  # what it is called
@@ -60,7 +60,7 @@ class Methods(NamedTuple):
     folds: int
     repeats: int
     rows: int
-    tested: float  # rows of a split, on average
+    tested: float  # mean number of test rows of a split
     learned: float
     notes: tuple[str, ...]
 
@@ -71,7 +71,7 @@ class Methods(NamedTuple):
 
 
 def candidate(found: Replay) -> Candidate:
-    """The method that made a model, ready to be fitted to some of its rows."""
+    """Prepares the method of a model to be refitted on some of its rows."""
     if found.problem is None:
         raise UsageError(
             f"{found.name} was made by estimator.fit(X, y) and has no record to refit it from: fit "
@@ -91,16 +91,16 @@ def compare_methods(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Methods:
-    """Fits every method to the same folds and compares their scores of the rows left out.
+    """Fits every method on the same folds and compares their scores on the held-out rows.
 
-    The standard error of a gain is that of Nadeau and Bengio, as folds share their rows. Rows in
-    order of time are evaluated by models of their past, once: repetitions would be the same folds.
+    The standard error of a gain is that of Nadeau and Bengio, as folds share their rows. Rows
+    ordered by time are predicted from their past, without repetition: the folds would be the same.
 
     Args:
-        candidates: at least two methods of the same rows.
+        candidates: two or more methods of the same rows.
         rows: numbers of the rows to use; None for all.
-        folds: of each repetition.
-        repeats: with other folds each.
+        folds: number of folds of each repetition.
+        repeats: number of repetitions.
         seed: of folds and refits.
         progress: called with the number of refits done and of all.
     """
@@ -111,9 +111,7 @@ def compare_methods(
         repeats = 1
     splits = list(_splits(candidates, used, folds, repeats, seed))
     if len(splits) < 2:
-        raise DataError(
-            f"{len(used)} rows or their groups cannot be parted into {folds} folds to compare by."
-        )
+        raise DataError(f"{len(used)} rows or their groups cannot be split into {folds} folds.")
     total, done = len(splits) * len(candidates), 0
     scores = np.zeros((len(splits), len(candidates)))
     gains = np.zeros((len(splits), len(candidates)))
@@ -158,7 +156,7 @@ def _refit(each: Candidate, inside: Rows, state: int) -> Model:
 def _splits(
     candidates: Sequence[Candidate], used: Rows, folds: int, repeats: int, seed: int
 ) -> Iterator[tuple[Rows, Rows, int]]:
-    """Rows to learn from, rows to evaluate by, and the seed of the refits."""
+    """Yields training rows, test rows and the seed of the refits."""
     shared = take(candidates[0].job, used)._replace(rows=_common(candidates, used, folds))
     for repeat in range(repeats):
         parts: Folds = choose_folds(shared, folds, derive(seed, "compare", repeat) >> 32)
@@ -168,9 +166,9 @@ def _splits(
 
 
 def _common(candidates: Sequence[Candidate], used: Rows, folds: int) -> Examples:
-    """The features that all methods know: rows alike in them are duplicates to one of the methods.
+    """The features common to all methods, by which duplicate rows are found.
 
-    Where these tell too few rows apart, the first method's features.
+    If these distinguish too few rows, the first method's features.
     """
     rows = [each.job.rows for each in candidates]
     shared = candidates[0].task.structure.shared(rows)[used]
@@ -185,13 +183,13 @@ def _require_same_rows(candidates: Sequence[Candidate]) -> None:
     for other in candidates[1:]:
         if not np.array_equal(index, other.job.index.numpy()):
             raise DataError(
-                f"{first.name} and {other.name} have other rows: {len(index)} and "
+                f"{first.name} and {other.name} have different rows: {len(index)} and "
                 f"{len(other.job.index)} with an outcome and a weight. Fit both to one table."
             )
 
 
-# What a fit was asked for that is told by what came of it.
-_TOLD = ("options", "network", "inference", "pretrained", "freeze", "test")
+# Options of a fit that other entries repeat.
+_REPEATED = ("options", "network", "inference", "pretrained", "freeze", "test")
 
 
 class Setting(NamedTuple):
@@ -203,7 +201,7 @@ class Setting(NamedTuple):
 
 
 def recipe_difference(a: Model, b: Model) -> list[Setting]:
-    """Likelihood, network, training, columns and split of two models, where they differ."""
+    """Lists the likelihood, network, training, column and split settings that differ."""
     first, second = recipe_of(a), recipe_of(b)
     recipes = [model.recipe for model in (a, b)]
     if (recipes[0] is None) != (recipes[1] is None):  # nothing of a training to set side by side
@@ -222,7 +220,7 @@ def recipe_difference(a: Model, b: Model) -> list[Setting]:
 
 
 def recipe_of(model: Model) -> dict[str, Any]:
-    """Everything that decided a fitted model besides its rows, flat, by name."""
+    """Flattens every setting of a fitted model by name."""
     said = describe_model(model)
     origin = provenance_of(model)
     found: dict[str, Any] = {"likelihood": said["likelihood"]}
@@ -231,7 +229,7 @@ def recipe_of(model: Model) -> dict[str, Any]:
     found |= {f"network.{name}": value for name, value in (said["network_options"] or {}).items()}
     found["inference"] = said["inference"]
     if model.recipe is not None:
-        mlp = ("widths", "activation", "dropout")  # told as options of the network
+        mlp = ("widths", "activation", "dropout")  # listed as options of the network
         fields = model.recipe.model_dump(mode="json")
         found |= {name: value for name, value in fields.items() if name not in mlp}
     found |= _other_parameters(model, found)
@@ -239,7 +237,7 @@ def recipe_of(model: Model) -> dict[str, Any]:
     found["columns"] = ", ".join(map(str, names))
     if origin is not None:
         deciding = {name for name, each in declared(FitOptions).items() if each.option.decides}
-        deciding -= {*_TOLD, *origin.column_roles}
+        deciding -= {*_REPEATED, *origin.column_roles}
         asked = {name: value for name, value in origin.asked.options.items() if name in deciding}
         found |= {name: value for name, value in origin.column_roles.items() if value} | asked
         found |= {"test": origin.test, "given": origin.given, "holdout": origin.holdout}
@@ -248,7 +246,7 @@ def recipe_of(model: Model) -> dict[str, Any]:
 
 
 def _other_parameters(model: Model, known: dict[str, Any]) -> dict[str, Any]:
-    """Settings that neither the recipe nor the network's options repeat."""
+    """Settings that are in neither the recipe nor the options of the network."""
     silent = {"likelihood_options", "network_options", "random_state", "widths", "activation"}
     silent |= {"dropout", "n_jobs", "device", "verbose", "warm_start", "time_limit", "epochs"}
     return {

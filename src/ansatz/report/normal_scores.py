@@ -1,4 +1,4 @@
-"""Location and spread of normal scores that may be known as intervals only."""
+"""Estimates location and scale of normal scores, which may be known as intervals only."""
 
 import math
 from typing import NamedTuple
@@ -14,35 +14,35 @@ Numbers = NDArray[np.float64]
 
 
 class NormalScores(NamedTuple):
-    """What the normal scores of outcomes say about a likelihood.
+    """Location and scale of the normal scores of outcomes: 0 and 1 if calibrated."""
 
-    Args:
-        location: their mean, 0 for the right likelihood; positive where outcomes are above
-            forecasts.
-        spread: their standard deviation, 1 for the right likelihood; above 1 where the likelihood
-            is too narrow.
-        p_value: of the Wald test that both are as they should be.
-    """
-
-    location: Effect
-    spread: Effect
-    p_value: float
+    location: Effect  # their mean; positive where outcomes are above the forecasts
+    scale: Effect  # their standard deviation; above 1 where the forecasts are too narrow
+    p_value: float  # of the Wald test that they are 0 and 1
 
 
 def normal_scores(
     found: Transform, *, weight: ArrayLike | None = None, group: ArrayLike | None = None
 ) -> NormalScores:
-    r"""Location and spread of :math:`z = \Phi^{-1}(F(y))` by maximum likelihood.
+    r"""Estimates location and scale of :math:`z = \Phi^{-1}(F(y))` by maximum likelihood.
 
     Outcomes of a continuous distribution give z itself, and the estimates are mean and standard
-    deviation. Counts and censored outcomes say in which interval z lies, and count with the normal
-    probability of it: nothing is randomised. Standard errors are of the sandwich kind, clustered
-    by group.
+    deviation. For counts and censored outcomes z lies in an interval and enters with its normal
+    probability: nothing is randomised. Standard errors are robust (sandwich), clustered by group.
 
     Args:
         found: the transforms.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``, rows that may depend on each other.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import normal_scores, transform
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> narrow = NormalDistribution(torch.zeros(99), torch.full((99,), 0.5))
+        >>> outcomes = torch.linspace(-2, 2, 99)
+        >>> round(normal_scores(transform(narrow, outcomes)).scale.value, 2)  # 1 if calibrated
+        2.33
 
     References:
         Berkowitz (2001), Testing density forecasts, with applications to risk management.
@@ -70,7 +70,7 @@ def normal_scores(
 
 
 def _summary(theta: Numbers, covariance: Numbers) -> NormalScores:
-    # Scores that are all alike have no error that could be estimated.
+    # Identical scores have no estimable error.
     errors = np.sqrt(np.clip(np.nan_to_num(np.diag(covariance)), 0, None))
     wald = float(theta @ np.linalg.pinv(covariance) @ theta) if np.isfinite(covariance).all() else 0
     left, right = theta - 1.96 * errors, theta + 1.96 * errors
@@ -83,7 +83,7 @@ def _summary(theta: Numbers, covariance: Numbers) -> NormalScores:
     first = (float(mean), float(left[0]), float(right[0]))
     return NormalScores(
         Effect("location of normal scores", *first, 0.0, pvalues[0]),
-        Effect("spread of normal scores", sd, low, high, 1.0, pvalues[1]),
+        Effect("scale of normal scores", sd, low, high, 1.0, pvalues[1]),
         float(stats.chi2.sf(wald, 2)),
     )
 
@@ -133,7 +133,7 @@ def _log_likelihood(
 
 
 def _scores(theta: Numbers, low: Numbers, high: Numbers, point: NDArray[np.bool_]) -> Numbers:
-    """Derivatives of each row's log-likelihood by location and log spread, ``(N, 2)``."""
+    """Derivatives of each row's log-likelihood by location and log scale, ``(N, 2)``."""
     a, b, sd = _standard(theta, low, high)
     z = np.where(point, a, 0.0)
     inside_a, inside_b = np.where(point, -1.0, a), np.where(point, 1.0, b)
@@ -141,8 +141,8 @@ def _scores(theta: Numbers, low: Numbers, high: Numbers, point: NDArray[np.bool_
     at_a, at_b = (np.exp(_log_density(end) - log_mass) for end in (inside_a, inside_b))
     finite_a, finite_b = (np.where(np.isfinite(end), end, 0.0) for end in (inside_a, inside_b))
     by_location = np.where(point, z, at_a - at_b) / sd
-    by_spread = np.where(point, z * z - 1, finite_a * at_a - finite_b * at_b)
-    return np.stack([by_location, by_spread], 1)
+    by_scale = np.where(point, z * z - 1, finite_a * at_a - finite_b * at_b)
+    return np.stack([by_location, by_scale], 1)
 
 
 def _log_density(z: Numbers) -> Numbers:
@@ -165,14 +165,14 @@ def _information(
 
 
 def p_text(p: float | None) -> str:
-    """A p-value as it is printed."""
+    """Formats a p-value."""
     if p is None or p != p:
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
 def effect_row(effect: Effect, prefix: str = "") -> list[str]:
-    """Name, estimate, interval, what a right likelihood has, p-value."""
+    """Formats an effect: name, estimate, interval, value if calibrated, p-value."""
     digits = 3 if max(abs(effect.low), abs(effect.high), abs(effect.value)) < 0.2 else 2
     if effect.value != effect.value:
         return [f"{prefix}{effect.name}", "–", "–", f"{effect.neutral:g}", "–"]
@@ -188,38 +188,37 @@ def effect_row(effect: Effect, prefix: str = "") -> list[str]:
     ]
 
 
-def say_scores(scores: NormalScores, name: str = "") -> str:
-    """What location and spread of normal scores mean, in one sentence.
+def describe_scores(scores: NormalScores, name: str = "") -> str:
+    """Writes what location and scale of the normal scores mean, in one sentence.
 
-    Effects below a tenth are called small whatever their p-value: with many rows every likelihood
-    is found to be wrong, and that is not the question.
+    Effects below a tenth count as small whatever their p-value: with many rows every model is
+    rejected.
     """
     found = []
-    spread, location = scores.spread, scores.location
-    if spread.excludes_neutral and abs(spread.value - 1) >= 0.1:
-        small = spread.value > 1
-        size, ends = spread.value, sorted((spread.low, spread.high))
+    scale, location = scores.scale, scores.location
+    if scale.excludes_neutral and abs(scale.value - 1) >= 0.1:
+        small = scale.value > 1
+        size, ends = scale.value, sorted((scale.low, scale.high))
         if not small:
-            size, ends = 1 / size, sorted((1 / spread.high, 1 / spread.low))
+            size, ends = 1 / size, sorted((1 / scale.high, 1 / scale.low))
         found.append(
-            f"spread is too {'small' if small else 'large'} by a factor of {size:.2f} "
+            f"standard deviation is too {'small' if small else 'large'} by a factor of {size:.2f} "
             f"({ends[0]:.2f} to {ends[1]:.2f})"
         )
     if location.excludes_neutral and abs(location.value) >= 0.1:
         side = "low" if location.value > 0 else "high"
         ends = sorted((abs(location.low), abs(location.high)))
         found.append(
-            f"centre is too {side} by {abs(location.value):.2f} ({ends[0]:.2f} to {ends[1]:.2f}) "
-            "of its own spread"
+            f"location is too {side} by {abs(location.value):.2f} ({ends[0]:.2f} to "
+            f"{ends[1]:.2f}) predicted standard deviations"
         )
     subject = f"{name}: the" if name else "The"
     if found:
         return f"{subject} predicted " + "; the ".join(found) + "."
-    notable = spread.excludes_neutral or location.excludes_neutral
-    words = "are close to right" if notable else "fit the outcomes"
+    notable = scale.excludes_neutral or location.excludes_neutral
+    words = "are nearly calibrated" if notable else "are calibrated"
+    at = f"{location.value:.2f}".replace("-", "−")
     return (
-        f"{subject} predicted centre and spread {words}: location {location.value:.2f}".replace(
-            "-", "−"
-        )
-        + f" and spread {spread.value:.2f} of the normal scores (0 and 1 for the right likelihood)."
+        f"{subject} predicted location and scale {words}: the normal scores have location {at} and "
+        f"scale {scale.value:.2f} (0 and 1 if calibrated)."
     )

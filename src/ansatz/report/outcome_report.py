@@ -1,4 +1,4 @@
-"""What an outcome contributes to a report and to a comparison: chapters, words, scores."""
+"""Supplies what an outcome adds to a report and a comparison: chapters, words, scores."""
 
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +27,7 @@ CURVES = 3  # curves in one panel
 
 
 class Response(NamedTuple):
-    """What is drawn: the names of the numbers, and where a time is part of them."""
+    """The numbers whose effects are drawn: names, indices, and the time horizon if any."""
 
     names: tuple[str, ...]
     picks: tuple[int, ...]  # which of a vector
@@ -49,10 +49,10 @@ _CHAPTERS = [
 
 
 class OutcomeReport:
-    """What outcomes contribute; these are the answers of numbers.
+    """The contribution of an outcome to reports; the base class serves numbers.
 
     Attributes:
-        prediction: what a fitted value is called, on an axis.
+        prediction: the label of fitted values on an axis.
     """
 
     prediction = "prediction"
@@ -60,49 +60,51 @@ class OutcomeReport:
     # The page.
 
     def chapters(self) -> list[Chapter]:
-        """The chapters on such outcomes."""
+        """Lists the chapters on such outcomes."""
         return list(_CHAPTERS)
 
     def calibration(self, evidence: Evidence) -> str:
-        """Whether what is said to happen so often does, in a sentence."""
+        """Writes one sentence about calibration."""
         if evidence.distribution is None:
-            return "a loss predicts a point, no distribution whose calibration could be evaluated."
+            return (
+                "a loss predicts a point, not a distribution: there is no calibration to evaluate."
+            )
         if evidence.likelihood.event_ndim and evidence.value.ndim != 1:
-            return "outcomes are vectors; the residuals below evaluate them part by part."
+            return "outcomes are vectors; the residuals below evaluate each component."
         return of_intervals(evidence)
 
     def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-        """The metrics that are means of rows, or functions of such, with each row's influence."""
+        """Computes the metrics that are functions of means over rows, with influences."""
         return estimates_of_numbers(evidence, forecast)
 
     def targets(self, evidence: Evidence) -> list[Target]:
-        """The outcomes that are single numbers with a likelihood, each with its transform."""
+        """Computes the transform of each outcome that is a number with a distribution."""
         return targets_of_numbers(evidence)
 
     def words(self, evidence: Evidence, row: int) -> str | None:
-        """The outcome of a test row in a few letters; None: as it was given."""
+        """Writes the outcome of a test row in a few letters; None: as given."""
         value = evidence.value[row].numpy()
         if evidence.model.outcome.labels is not None or not np.isfinite(value).all():
             return None
         return ", ".join(number(float(part), 3) for part in np.atleast_1d(value).ravel())
 
-    # What the effects of features are drawn of.
+    # The response of effects of features.
 
     def response(self, evidence: Evidence) -> Response | None:
-        """The numbers of a prediction that are drawn; None where they cannot be accumulated."""
+        """Chooses the numbers whose effects are drawn; None where effects do not accumulate."""
         if getattr(evidence.distribution, "circular", False):
             return None
         width = evidence.point.shape[1] if evidence.point.ndim == 2 else 1
         if width == 1:
             return Response((f"predicted {printable(evidence.target, 40)}",), (0,))
         names = evidence.model.outcome.names[:CURVES]
-        said = tuple(f"predicted {printable(name, 24)}" for name in names)
-        return Response(said, tuple(range(len(names))))
+        labels = tuple(f"predicted {printable(name, 24)}" for name in names)
+        return Response(labels, tuple(range(len(names))))
 
     def respond(
         self, outcome: Outcome, predictive: Predictive, response: Response
     ) -> NDArray[np.float64]:
-        """The numbers that a response asks for, ``(N, R)``."""
+        """Computes the numbers of a response, ``(N, R)``."""
         likelihood, raw = predictive
         with torch.no_grad():
             point = likelihood.point(raw).double()
@@ -112,29 +114,29 @@ class OutcomeReport:
     # Two models side by side.
 
     def same_outcomes(self, a: "Evaluated", b: "Evaluated") -> bool:
-        """Whether two models predict the same of each row; numbers may be on another scale."""
+        """Checks that two models predict the same outcomes; numbers may differ in scale."""
         change_between(a, b)
         return True
 
     def score_pair(self, a: "Evaluated", b: "Evaluated") -> "ScorePair":
-        """The scores that two models are compared by, row by row, in one measure."""
+        """Scores two models row by row in a common measure."""
         return number_pair(a, b)
 
     def score_beside(self, a: "Evaluated", b: "Evaluated") -> "ScorePair | None":
-        """A second score; None where there is none for both."""
+        """Computes a second score; None where both models do not have one."""
         return number_beside(a, b)
 
 
-LEVEL = 0.9  # of the intervals whose coverage is told
+LEVEL = 0.9  # of the intervals
 
 
 def of_intervals(evidence: Evidence) -> str:
-    """The coverage of 90 % intervals with a Wilson interval."""
+    """Writes the coverage of 90 % intervals with a Wilson interval."""
     assert evidence.distribution is not None
     with torch.no_grad():
         low, high = evidence.distribution.interval(LEVEL)
     inside = ((evidence.value >= low) & (evidence.value <= high)).double()
-    if getattr(evidence.distribution, "circular", False):  # an arc may pass the cut
+    if getattr(evidence.distribution, "circular", False):  # an arc may contain the angle 0
         turn = 2 * math.pi
         inside = (((evidence.value - low) % turn) <= ((high - low) % turn)).double()
     rows = inside.reshape(len(inside), -1).mean(1)
@@ -144,24 +146,24 @@ def of_intervals(evidence: Evidence) -> str:
         f"{percent(share)} of the {evidence.unit.many} (95 % interval {percent(least)} to "
         f"{percent(most)})"
     )
-    said = f"its {LEVEL:.0%} intervals".replace("%", " %")
+    what = f"its {LEVEL:.0%} intervals".replace("%", " %")
     if least <= LEVEL <= most:
-        return f"{said} cover {range_}, as they should."
+        return f"{what} cover {range_}, as they should."
     if share > LEVEL:
         if evidence.distribution.discrete:
-            return f"{said} cover {range_}; intervals of counts cover at least what they promise."
-        return f"{said} cover {range_}: they are too wide."
-    return f"{said} cover {range_}: they are too narrow."
+            return f"{what} cover {range_}; intervals of counts cover at least their level."
+        return f"{what} cover {range_}: they are too wide."
+    return f"{what} cover {range_}: they are too narrow."
 
 
 def outcome_words(evidence: Evidence, row: int, limit: int = 18) -> str:
-    """The outcome of a test row; a time that is censored as ``> 3.5``."""
+    """Writes the outcome of a test row; a censored time as ``> 3.5``."""
     words = evidence.outcome_report.words(evidence, row)
     return _short(shown_outcome(evidence, row) if words is None else words, limit)
 
 
 def prediction_words(evidence: Evidence, row: int, limit: int = 18) -> str:
-    """The prediction of a test row."""
+    """Writes the prediction of a test row."""
     return _short(shown_prediction(evidence, row), limit)
 
 
@@ -170,7 +172,7 @@ def _short(value: Cell, limit: int) -> str:
 
 
 def shown_outcome(evidence: Evidence, row: int) -> Cell:
-    """The outcome of a test row as a table shows it."""
+    """Formats the outcome of a test row for a table."""
     given = evidence.y.iloc[row] if hasattr(evidence.y, "iloc") else np.asarray(evidence.y)[row]
     if hasattr(given, "items"):  # a row of several columns
         return ", ".join(
@@ -182,7 +184,7 @@ def shown_outcome(evidence: Evidence, row: int) -> Cell:
 
 
 def shown_prediction(evidence: Evidence, row: int) -> Cell:
-    """The prediction of a test row as a table shows it; of classes the most probable one."""
+    """Formats the prediction of a test row for a table; of classes the most probable."""
     likelihood = evidence.distribution
     if evidence.classes is not None and evidence.outcome.ndim == 1:
         probs = likelihood.probs[row]  # type: ignore[union-attr]
@@ -199,7 +201,7 @@ def shown_prediction(evidence: Evidence, row: int) -> Cell:
 
 
 def shown_cell(value: Any) -> Cell:
-    """A value of data as a table shows it; None where it is missing."""
+    """Formats a value for a table; None where it is missing."""
     if value is None or (isinstance(value, float) and value != value):
         return None
     if isinstance(value, bool | np.bool_):

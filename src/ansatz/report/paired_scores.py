@@ -1,4 +1,4 @@
-"""One score of each row by each of two models."""
+"""Scores two models row by row in a common measure."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Evaluated(NamedTuple):
-    """A model and the predictive distribution that it serves for each of some rows."""
+    """A model with its predictive distribution for some rows."""
 
     name: str
     model: Model
@@ -49,7 +49,7 @@ class Evaluated(NamedTuple):
 
     @property
     def likelihood_name(self) -> str:
-        """As the user would say it: a censored Weibull distribution is weibull."""
+        """The name as in options: a censored Weibull distribution is weibull."""
         return str(getattr(self.likelihood, "likelihood", self.likelihood).name)
 
     def metrics(self) -> Metrics:
@@ -58,7 +58,7 @@ class Evaluated(NamedTuple):
 
 
 def evaluate_rows(name: str, model: Model, job: Job) -> Evaluated:
-    """What a model predicts for the rows of a job."""
+    """Predicts the rows of a job."""
     served = model.predictive(job.rows, job.offset, notes=[])
     return Evaluated(name, model, job, *served, *model.outcome.distribution(served, job.y))
 
@@ -70,7 +70,7 @@ class ScorePair(NamedTuple):
     a: NDArray[np.float64]  # ``(N,)`` of the one model
     b: NDArray[np.float64]  # ``(N,)`` of the other
     higher: bool  # whether larger is better
-    note: str | None = None  # what is to be said about it
+    note: str | None = None  # a remark for the reader
 
     @property
     def gain(self) -> NDArray[np.float64]:
@@ -83,9 +83,9 @@ Array = NDArray[np.float64]
 
 
 class Change(NamedTuple):
-    r"""b = g(a), verified on every row, and log |g'(a)| of each.
+    r"""A change of variable b = g(a), verified on every row, with log |g'(a)| of each.
 
-    A density of b is one of a by :math:`p_a(a) = p_b(g(a))\, |g'(a)|`.
+    Densities transform by :math:`p_a(a) = p_b(g(a))\, |g'(a)|`.
     """
 
     name: str
@@ -115,7 +115,7 @@ _CANDIDATES = (
 
 
 def find_change(a: Array, b: Array) -> Change | None:
-    """The known function that maps every a to its b, if there is one.
+    """Finds the known function that maps every a to its b, if there is one.
 
     Tried are a change of units (b = c + s a), logarithms, roots, the inverse, and their
     inverses; the square where no a is negative.
@@ -141,17 +141,16 @@ def _units(a: Array, b: Array) -> Change | None:
     low, high = int(a.argmin()), int(a.argmax())
     slope = float((b[high] - b[low]) / (a[high] - a[low]))
     # Rounding to the last digit of a file moves both ends a little.
-    straight = b[low] + slope * (a - a[low])
-    spread = float(np.ptp(b))
-    if slope == 0 or spread == 0 or len(np.unique(a)) < 3:
+    straight, span = b[low] + slope * (a - a[low]), float(np.ptp(b))
+    if slope == 0 or span == 0 or len(np.unique(a)) < 3:
         return None
-    if not np.abs(straight - b).max() <= 1e-6 * spread:
+    if not np.abs(straight - b).max() <= 1e-6 * span:
         return None
     return Change("units", np.full(len(a), np.log(abs(slope))))
 
 
 def require_same_kind(a: Evaluated, b: Evaluated) -> None:
-    """Refuses to compare classes with numbers, or models that know different classes."""
+    """Rejects a comparison of classes with numbers, or of models of different classes."""
     first, second = a.model.outcome, b.model.outcome
     if first.name != second.name:
         raise DataError(
@@ -166,7 +165,7 @@ def require_same_kind(a: Evaluated, b: Evaluated) -> None:
 
 
 def change_between(a: Evaluated, b: Evaluated) -> Change | None:
-    """How the other model's outcomes are made of the one's; None where they are the same."""
+    """Finds the change of variable between two models' outcomes; None if they are equal."""
     first, second = a.value.numpy(), b.value.numpy()
     if first.shape == second.shape and np.array_equal(first, second):
         return None
@@ -182,14 +181,15 @@ def change_between(a: Evaluated, b: Evaluated) -> Change | None:
 
 
 def require_same_measure(a: Evaluated, b: Evaluated, change: Change | None) -> None:
-    """Refuses densities against probabilities, also where one likelihood has an atom that rows hit."""
+    """Rejects densities against probabilities, also at an atom that occurs in the rows."""
     first, second = a.distribution, b.distribution
     assert first is not None and second is not None
     if first.discrete != second.discrete:
         density, mass = (a, b) if second.discrete else (b, a)
         raise DataError(
-            f"{density.likelihood_name} has a density and {mass.likelihood_name} probabilities: their log scores "
-            "have no common measure. Fit both with likelihoods of counts, or both with continuous distributions."
+            f"{density.likelihood_name} has a density and {mass.likelihood_name} probabilities: "
+            "their log scores are not comparable. Fit both with likelihoods of counts, or both "
+            "with continuous likelihoods."
         )
     if first.discrete:
         if change is not None:
@@ -199,14 +199,14 @@ def require_same_measure(a: Evaluated, b: Evaluated, change: Change | None) -> N
         return
     if (a.likelihood_name == "dirichlet") != (b.likelihood_name == "dirichlet"):
         raise DataError(
-            "dirichlet has its density on the simplex: it compares with dirichlet alone."
+            "dirichlet has its density on the simplex: it is comparable with dirichlet only."
         )
     if hasattr(first, "cdf") and hasattr(second, "cdf") and not a.likelihood.event_ndim:
         _require_same_atoms(a, b)
 
 
 def _require_same_atoms(a: Evaluated, b: Evaluated) -> None:
-    """A value that one likelihood gives probability and the other a density has no common score."""
+    """Rejects values with a probability in one likelihood and a density in the other."""
     assert a.distribution is not None and b.distribution is not None
     first, second = atoms(a.distribution), atoms(b.distribution)
     for evaluated, values in ((a, first - second), (b, second - first)):
@@ -215,13 +215,14 @@ def _require_same_atoms(a: Evaluated, b: Evaluated) -> None:
             count = int((evaluated.value == value).sum())
             if count:
                 raise DataError(
-                    f"{evaluated.likelihood_name} gives {value:g} a probability and {other.likelihood_name} a "
-                    f"density, and {count} rows have it: there is no common measure."
+                    f"{evaluated.likelihood_name} gives {value:g} a probability and "
+                    f"{other.likelihood_name} a density, and {count} rows have it: their log "
+                    "scores are not comparable."
                 )
 
 
 def atoms(distribution: Distribution) -> set[float]:
-    """The ends of the support that have a probability of their own, as 0 has for tweedie."""
+    """Finds the ends of the support with positive probability, such as 0 for tweedie."""
     found: set[float] = set()
     with torch.no_grad():
         like = distribution.mean
@@ -239,24 +240,24 @@ def atoms(distribution: Distribution) -> set[float]:
 
 
 def require_same_outcomes(a: Evaluated, b: Evaluated) -> None:
-    """Refuses rows whose classes, orders or times are not the same; numbers may change scale."""
+    """Rejects rows whose classes, orders or times differ; numbers may change scale."""
     if not a.outcome_report.same_outcomes(a, b):
-        raise DataError(f"{a.name} and {b.name} have other outcomes in the same rows.")
+        raise DataError(f"{a.name} and {b.name} have different outcomes in the same rows.")
 
 
 def score_pair(a: Evaluated, b: Evaluated) -> ScorePair:
-    """The log scores of two models, in one measure; where there is none, the error says why.
+    """Computes the log scores of two models in a common measure, or raises with the reason.
 
-    Likelihoods of survival times that have no likelihood in common (Cox's is partial, that of
-    discrete hazards one of intervals) are compared by the integrated Brier score. A loss that is no
-    likelihood is compared by itself, masks by Dice's coefficient of each image.
+    Survival models without a common likelihood (Cox's is partial, that of discrete hazards is of
+    intervals) are compared by the integrated Brier score, losses by themselves, masks by the Dice
+    coefficient of each image.
     """
     require_same_kind(a, b)
     return a.outcome_report.score_pair(a, b)
 
 
 def score_beside(a: Evaluated, b: Evaluated) -> ScorePair | None:
-    """A second score: CRPS, energy score, Brier score or integrated Brier score; that of cells.
+    """Computes a second score: CRPS, energy, Brier or integrated Brier score, or that of pixels.
 
     None where there is none for both: rankings, losses, targets on different scales.
     """
@@ -264,7 +265,7 @@ def score_beside(a: Evaluated, b: Evaluated) -> ScorePair | None:
 
 
 def number_pair(a: Evaluated, b: Evaluated) -> ScorePair:
-    """The log scores of two models of numbers; a loss that is not a likelihood is compared by itself."""
+    """Computes the log scores of two models of numbers; losses are compared by themselves."""
     if a.distribution is None or b.distribution is None:
         return loss_pair(a, b)
     change = change_between(a, b)
@@ -273,19 +274,19 @@ def number_pair(a: Evaluated, b: Evaluated) -> ScorePair:
         return log_score_pair(a, b)
     note = (
         f"the target of {b.name} is that of {a.name} on another scale ({change.name}): its density "
-        "was translated."
+        "was transformed."
     )
     scores = b.log_scores.numpy() + change.log_slope
     return ScorePair("log score", a.log_scores.numpy(), scores, True, note)
 
 
 def log_score_pair(a: Evaluated, b: Evaluated) -> ScorePair:
-    """The log scores of two models that have one measure."""
+    """Computes the log scores of two models with a common measure."""
     return ScorePair("log score", a.log_scores.numpy(), b.log_scores.numpy(), higher=True)
 
 
 def number_beside(a: Evaluated, b: Evaluated) -> ScorePair | None:
-    """CRPS or energy score of two models; None for losses and targets on different scales."""
+    """Computes CRPS or energy score; None for losses and targets on different scales."""
     if a.distribution is None or b.distribution is None or change_between(a, b) is not None:
         return None
     for name in ("energy_score", "crps"):
@@ -304,15 +305,15 @@ def _by_method(evaluated: Evaluated, name: str) -> NDArray[np.float64]:
 
 
 def loss_pair(a: Evaluated, b: Evaluated) -> ScorePair:
-    """By the loss of the first that is no likelihood; the other enters with what the loss asks for.
+    """Computes the loss of the first model that has one; the other enters by the matching point.
 
-    That is its mean for a squared error, its median for an absolute one, its quantiles.
+    That is its mean for squared error, its median for absolute error, its quantiles for pinball.
     """
     owner = a if a.distribution is None else b
     if change_between(a, b) is not None:
         raise DataError(
             f"{a.name} and {b.name} predict one quantity on two scales: a loss cannot be "
-            "translated. Give both the same target."
+            "transformed. Give both the same target."
         )
     scores = [_loss_of(owner, evaluated) for evaluated in (a, b)]
     note = f"{owner.likelihood_name} is a loss, not a likelihood: the models are compared by it."
@@ -337,8 +338,8 @@ def _loss_of(owner: Evaluated, evaluated: Evaluated) -> NDArray[np.float64]:
             terms = likelihood.loss(point.unsqueeze(-1), y)
         else:
             raise DataError(
-                f"{owner.name} has the loss {likelihood.name}, which {evaluated.name} ({evaluated.likelihood_name}) "
-                "cannot be evaluated by."
+                f"{owner.name} has the loss {likelihood.name}, by which {evaluated.name} "
+                f"({evaluated.likelihood_name}) cannot be evaluated."
             )
     return terms.double().reshape(len(terms), -1).mean(1).numpy()
 

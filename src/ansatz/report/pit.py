@@ -1,4 +1,4 @@
-"""The histogram of outcomes on the scale of their likelihoods: flat if the likelihoods are right."""
+"""Draws histograms of the probability integral transform, flat if calibrated."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,7 +12,7 @@ from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.metrics import kaplan_meier
 from ansatz.report.evidence import Evidence
-from ansatz.report.normal_scores import NormalScores, effect_row, normal_scores, say_scores
+from ansatz.report.normal_scores import NormalScores, describe_scores, effect_row, normal_scores
 from ansatz.report.transform import EXACT, Target, Transform, targets
 
 if TYPE_CHECKING:
@@ -22,26 +22,15 @@ Numbers = NDArray[np.float64]
 
 
 class PitHistogram(NamedTuple):
-    """Heights of the bars and where they should lie; 1 is uniform.
+    """Heights of the bars, 1 if uniform, and the bands of a calibrated forecast."""
 
-    Args:
-        edges: ``(J + 1,)``.
-        heights: ``(J,)``.
-        low: what 95 % of the bars of a right likelihood are above and below ``high``, each by
-            itself.
-        high: see ``low``.
-        all_low: above this and below ``all_high`` all bars lie together with 95 %.
-        all_high: see ``all_low``.
-        rows: how many, by weight.
-    """
-
-    edges: Numbers
-    heights: Numbers
-    low: float
+    edges: Numbers  # ``(J + 1,)``
+    heights: Numbers  # ``(J,)``
+    low: float  # a single bar lies between low and high with probability 95 %
     high: float
-    all_low: float
+    all_low: float  # all bars lie between all_low and all_high with probability 95 %
     all_high: float
-    rows: float
+    rows: float  # number of rows, by weight
 
     @property
     def largest(self) -> float:
@@ -55,14 +44,14 @@ class PitHistogram(NamedTuple):
 
 
 def mean_pit(found: Transform, u: ArrayLike, weight: ArrayLike | None = None) -> Numbers:
-    r"""The distribution function of the transforms at ``u``, without randomisation.
+    r"""Computes the distribution function of the transforms at ``u``, without randomisation.
 
     .. math:: \bar F(u) = \frac{1}{n} \sum_i \min\left(\max\left(
               \frac{u - F_i(y_i^-)}{F_i(y_i) - F_i(y_i^-)}, 0\right), 1\right)
 
-    A row of a continuous distribution is a step at F(y); a count is spread evenly over its jump;
-    with censored rows it is 1 - the Kaplan-Meier curve of the transforms (right-censored ones) or
-    spreads the row evenly over what is possible (intervals).
+    A row of a continuous distribution is a step at F(y); a count is uniform over its jump, an
+    interval-censored row over its interval. With right-censored rows it is 1 minus the
+    Kaplan-Meier curve of the transforms.
 
     References:
         Czado, Gneiting and Held (2009), Predictive model assessment for count data, eq. 2.
@@ -90,24 +79,34 @@ def _by_kaplan_meier(
         torch.from_numpy(place), torch.from_numpy((~right).astype(np.int64)), torch.from_numpy(w)
     )
     values = 1 - curve.at(torch.from_numpy(at)).numpy()
-    # What lies beyond the last known transform is known to be below 1, no more.
+    # Beyond the last uncensored transform only F <= 1 is known.
     return np.where(at >= 1, 1.0, values)
 
 
 def pit_histogram(
     found: Transform, bins: int | None = None, *, weight: ArrayLike | None = None, seed: int = 0
 ) -> PitHistogram:
-    r"""Heights :math:`J (\bar F(j/J) - \bar F((j-1)/J))` with the band of a right likelihood.
+    r"""Heights :math:`J (\bar F(j/J) - \bar F((j-1)/J))` with the bands of a calibrated forecast.
 
-    A bar of a right continuous distribution holds a binomial number of rows. Those of counts and
-    censored rows vary less and more: the band is too wide for the first and uses the rows that are
-    known for the second. The simultaneous band is that of a multinomial sample, by simulation.
+    A bar of a calibrated continuous forecast holds a binomial number of rows. For counts the band
+    is conservative; for censored rows it uses the number of uncensored ones. The simultaneous
+    band is that of a multinomial sample, by simulation.
 
     Args:
         found: the transforms.
-        bins: J; by default 5 to 20, some 30 rows in each.
+        bins: J; by default 5 to 20, about 30 rows in each.
         weight: ``(N,)`` frequency weights.
         seed: of the simulation.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import pit_histogram, transform
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> biased = NormalDistribution(torch.ones(200), torch.ones(200))
+        >>> outcomes = torch.randn(200, generator=torch.Generator().manual_seed(0))
+        >>> histogram = pit_histogram(transform(biased, outcomes))
+        >>> histogram.holds, bool(histogram.heights[0] > histogram.heights[-1])
+        (False, True)
 
     References:
         Czado, Gneiting and Held (2009), Predictive model assessment for count data.
@@ -129,7 +128,7 @@ def pit_histogram(
 def _simultaneous(n: int, bins: int, seed: int, draws: int = 4000) -> tuple[float, float]:
     generator = np.random.default_rng(seed)
     heights = generator.multinomial(n, np.full(bins, 1 / bins), size=draws) * bins / n
-    # The same tail on both sides of each bar, so small that 95 % of samples leave neither.
+    # Equal tails on both sides, so small that 95 % of the samples stay inside at all bars.
     each = stats.binom(n, 1 / bins)
     worst = np.minimum(each.cdf(heights.min(1) * n / bins), each.sf(heights.max(1) * n / bins - 1))
     tail = float(np.quantile(worst, 0.05, method="lower")) * (1 - 1e-9)  # it is still inside
@@ -137,12 +136,24 @@ def _simultaneous(n: int, bins: int, seed: int, draws: int = 4000) -> tuple[floa
 
 
 def draw_pit(axes: "Axes", histogram: PitHistogram, title: str = "") -> None:
-    """Bars of the histogram over the band of a right likelihood.
+    """Draws the bars of the histogram over the bands of a calibrated forecast.
 
     Args:
         axes: of matplotlib.
-        histogram: to be drawn.
-        title: above it.
+        histogram: from :func:`pit_histogram`.
+        title: of the plot.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import draw_pit, pit_histogram, transform
+        >>> from ansatz.figures import figure
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(90), torch.ones(90))
+        >>> with figure(4, 3) as paper:
+        ...     axes = paper.subplots()
+        ...     draw_pit(axes, pit_histogram(transform(standard, torch.randn(90))), "model")
+        >>> axes.get_title(loc="left")
+        'model'
     """
     axes.axhspan(histogram.all_low, histogram.all_high, color=INK, alpha=0.12, lw=0)
     axes.axhspan(histogram.low, histogram.high, color=INK, alpha=0.18, lw=0)
@@ -157,7 +168,7 @@ def draw_pit(axes: "Axes", histogram: PitHistogram, title: str = "") -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The histogram for every outcome that is a number with a likelihood; None where there is none."""
+    """Reports the histogram of every numeric outcome; None where there is none."""
     outcomes = targets(evidence)
     if not outcomes:
         return None
@@ -181,28 +192,27 @@ def section(evidence: Evidence) -> Section | None:
             axes.set_axis_off()
         svg = to_svg(paper)
     parts.append(Figure(svg, _caption(evidence, outcomes), _alt(rows)))
-    head = ["", "estimate", "95 % interval", "right likelihood", "p"]
+    head = ["", "estimate", "95 % interval", "if calibrated", "p"]
     parts.append(
         Table(
             head,
             rows,
-            "Normal scores are the transforms as quantiles of a standard normal distribution: their "
-            "location is the bias in units of the predicted spread, their spread the factor by "
-            "which the predicted one is too small (above 1) or too large (below 1).",
+            "Normal scores are the transforms as standard normal quantiles. Their location is the "
+            "bias in predicted standard deviations; their scale is the factor by which the "
+            "predicted standard deviation is too small (above 1) or too large (below 1).",
         )
     )
     return Section("Are the predicted distributions right?", " ".join(leads), parts)
 
 
 def _lead(histogram: PitHistogram, scores: NormalScores, name: str) -> str:
-    said = say_scores(scores, name)
+    sentence = describe_scores(scores, name)
     if histogram.holds:
-        return said
+        return sentence
     low, high = float(histogram.heights.min()), float(histogram.heights.max())
     return (
-        f"{said} Its shape is not quite right: bars of the histogram from {low:.2f} to {high:.2f}, "
-        f"where those of the right likelihood lie between {histogram.all_low:.2f} and "
-        f"{histogram.all_high:.2f}."
+        f"{sentence} The shape is off: bars of the histogram from {low:.2f} to {high:.2f}, if "
+        f"calibrated between {histogram.all_low:.2f} and {histogram.all_high:.2f}."
     )
 
 
@@ -212,7 +222,7 @@ def _rows(target: Target, histogram: PitHistogram, scores: NormalScores) -> list
     verdict = "within the band" if histogram.holds else "outside the band"
     return [
         effect_row(scores.location, name),
-        effect_row(scores.spread, name),
+        effect_row(scores.scale, name),
         [f"{name}bar furthest from 1", f"{histogram.largest:.2f}", "–", band, verdict],
     ]
 
@@ -221,13 +231,13 @@ def _caption(evidence: Evidence, outcomes: list[Target]) -> str:
     likelihood = evidence.distribution
     words = [
         "Histogram of F(y), each test outcome on the scale of its own predicted distribution "
-        "function. Flat is right; a U is a likelihood that is too narrow, a hump one that is too wide, a "
-        "slope a bias. Dark band: 95 % of the bars of a right likelihood, each by itself; light band: "
-        "all bars together."
+        "function. Flat: calibrated; U-shaped: predicted distributions too narrow; hump-shaped: "
+        "too wide; sloped: biased. Bands: 95 % of the bars of a calibrated forecast, each by "
+        "itself (dark) and all together (light)."
     ]
     if likelihood is not None and likelihood.discrete:
         words.append(
-            "Counts are spread over the jump of the distribution function (Czado, Gneiting and "
+            "Counts are uniform over the jump of the distribution function (Czado, Gneiting and "
             "Held), which makes the band conservative."
         )
     if any(target.rounding for target in outcomes):

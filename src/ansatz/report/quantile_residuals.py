@@ -1,4 +1,4 @@
-"""Residuals that mean the same for every likelihood: uniform if it is right, as DHARMa shows them."""
+"""Reports quantile residuals, which are uniform if calibrated, in the style of DHARMa."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,12 +38,12 @@ Numbers = NDArray[np.float64]
 class QuantileLine(NamedTuple):
     """A quantile of residuals along the predictions."""
 
-    level: float  # of the quantile, where a flat line should be
-    x: Numbers  # ``(B,)``, middles of the parts, in ranks from 0 to 1
+    level: float  # of the quantile, where the line lies if calibrated
+    x: Numbers  # ``(B,)``, centres of the bins, in ranks from 0 to 1
     value: Numbers  # ``(B,)``
-    low: Numbers  # ``(B,)``: all parts lie above it and below ``high`` with 95 %
+    low: Numbers  # ``(B,)``: all bins lie between low and high with probability 95 %
     high: Numbers  # ``(B,)``
-    p_value: float  # of the part that is furthest off, for having looked at all of them
+    p_value: float  # of the bin that is furthest off, corrected for their number
 
     @property
     def largest(self) -> float:
@@ -55,7 +55,7 @@ TITLE = "Quantile residuals"
 
 
 def draw_uniform_qq(axes: "Axes", uniform: Numbers, band: Envelope) -> None:
-    """Sorted residuals against uniform quantiles, in the envelope that holds all of them."""
+    """Draws sorted residuals against uniform quantiles, with their simultaneous envelope."""
     rows = len(uniform)
     expected = np.arange(1, rows + 1) / (rows + 1)
     x, y = thin(expected, np.sort(uniform), limit=400)
@@ -71,7 +71,7 @@ def draw_uniform_qq(axes: "Axes", uniform: Numbers, band: Envelope) -> None:
 def draw_quantile_lines(
     axes: "Axes", uniform: Numbers, fitted: Numbers, lines: list[QuantileLine]
 ) -> None:
-    """Residuals against ranks of the predictions, with their quartiles in parts."""
+    """Draws residuals against ranks of the predictions, with their quartiles in bins."""
     rank = (stats.rankdata(fitted, "ordinal") - 0.5) / len(fitted)
     x, y = thin(rank, uniform, limit=800)
     axes.plot(x, y, ".", color=MODEL, ms=3, alpha=0.5, mew=0)
@@ -83,11 +83,11 @@ def draw_quantile_lines(
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
     axes.set_xlabel("rank of the prediction")
     axes.set_ylabel("residual")
-    axes.set_title("Residuals along the predictions")
+    axes.set_title("Residuals by prediction")
 
 
 def section(evidence: Evidence) -> Section | None:
-    """QQ, quartiles along the predictions, and the tests; None where there are no residuals."""
+    """Reports QQ plot, quartiles by prediction and tests; None where there are no residuals."""
     outcomes = targets(evidence)
     if not outcomes:
         return None
@@ -96,7 +96,7 @@ def section(evidence: Evidence) -> Section | None:
     for target in outcomes:
         usable = target.transform.finite()
         if usable.sum() < 5:
-            parts.append(Text("Fewer than five rows have a residual: no test is of use."))
+            parts.append(Text("Fewer than five rows have a residual: too few to test."))
             continue
         found = quantile_residuals(target.transform.take(usable), seed=evidence.seed)
         lines = quantile_lines(found.uniform[0], target.fitted[usable])
@@ -111,7 +111,7 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def _by_likelihood(evidence: Evidence, target: Target, usable: NDArray[np.bool_]) -> list[Effect]:
-    """Dispersion and zeros, which need the likelihood and the outcomes themselves."""
+    """Tests dispersion and zeros by the predicted distributions."""
     likelihood = evidence.distribution
     if likelihood is None or evidence.is_censored or getattr(likelihood, "circular", False):
         return []
@@ -125,17 +125,17 @@ def _by_likelihood(evidence: Evidence, target: Target, usable: NDArray[np.bool_]
     if bool(variance.isfinite().all()):
         draws = target.of(simulate(likelihood, evidence.seed))[:, rows]
         found.append(dispersion(mean, variance, y, draws, weight=weight, group=group))
-    chance = _chance_of_zero(likelihood, target)
-    if chance is not None:
-        p = chance.numpy()[usable]
+    zero = _probability_of_zero(likelihood, target)
+    if zero is not None:
+        p = zero.numpy()[usable]
         if (weight * p).sum() >= 0.5 or bool((y == 0).any()):
             options: dict[str, Any] = {"weight": weight, "group": group}
             found.append(zero_inflation((y == 0).numpy(), p, **options, seed=evidence.seed))
     return found
 
 
-def _chance_of_zero(distribution: Distribution, target: Target) -> torch.Tensor | None:
-    """P(Y = 0) of each row, where 0 is the least value and has any probability."""
+def _probability_of_zero(distribution: Distribution, target: Target) -> torch.Tensor | None:
+    """Computes P(Y = 0) of each row, where 0 is the least value and an atom."""
     if distribution.lower != 0:
         return None
     with torch.no_grad():
@@ -153,14 +153,13 @@ def _lead(effects: list[Effect], lines: list[QuantileLine], inside: bool, name: 
     bent = [line for line in lines if line.p_value < 0.01]
     if bent:
         worst = max(bent, key=lambda line: line.largest)
-        off.append(
-            f"the {100 * worst.level:.0f} % line moves up to {worst.largest:.2f} from its place"
-        )
+        off.append(f"the {100 * worst.level:.0f} % line deviates by up to {worst.largest:.2f}")
     if not off and inside:
-        return f"{subject}the residuals are as a right likelihood would leave them.".capitalize()
-    if not off:
-        return f"{subject}the residuals leave the envelope of a right likelihood somewhere.".capitalize()
-    words = f"{subject}the residuals differ from those of a right likelihood: {'; '.join(off)}."
+        words = f"{subject}the residuals are those of a calibrated forecast."
+    elif not off:
+        words = f"{subject}the residuals leave the envelope of a calibrated forecast."
+    else:
+        words = f"{subject}the residuals are not those of a calibrated forecast: {'; '.join(off)}."
     return words[0].upper() + words[1:]
 
 
@@ -173,13 +172,14 @@ def _figure(found: Residuals, fitted: Numbers, lines: list[QuantileLine], target
             paper.suptitle(target.name)
         svg = to_svg(paper)
     caption = (
-        "Left: sorted residuals against uniform quantiles; the band holds all points together "
-        "with 95 % if the likelihood is right. Right: residuals by rank of the prediction, their "
-        "quartiles in parts of the rows (lines) and where these may lie (bands, 95 % for all "
-        "parts of a line together)."
+        "Left: sorted residuals against uniform quantiles; if calibrated, all points lie in the "
+        "band with probability 95 %. Right: residuals by rank of the prediction, with their "
+        "quartiles in bins (lines) and the 95 % bands of all bins of a line together."
     )
     moved = ", ".join(f"{100 * line.level:.0f} % line {line.largest:.2f}" for line in lines)
-    return Figure(svg, caption, f"Uniform QQ plot and quartiles of residuals; moved by {moved}.")
+    return Figure(
+        svg, caption, f"Uniform QQ plot and quartiles of residuals; largest distances: {moved}."
+    )
 
 
 def _table(effects: list[Effect], lines: list[QuantileLine], name: str) -> Table:
@@ -194,10 +194,10 @@ def _table(effects: list[Effect], lines: list[QuantileLine], name: str) -> Table
         ]
         for line in lines
     ]
-    head = ["", "estimate", "95 % interval", "right likelihood", "p"]
+    head = ["", "estimate", "95 % interval", "if calibrated", "p"]
     caption = (
-        "Effects first; with many rows a p-value finds the smallest fault. Outliers are rows "
-        "beyond what 250 simulations of their likelihood would reach."
+        "Look at effects first: with many rows the smallest misfit is significant. Outliers are "
+        "rows beyond 250 simulations of their predicted distribution."
     )
     return Table(head, rows, f"{name}: {caption}" if name else caption)
 
@@ -207,7 +207,7 @@ def _random_rows(evidence: Evidence, target: Target) -> str:
         return "censored rows"
     if target.rounding:
         return f"outcomes that were rounded to {target.rounding:g}"
-    return "counts and other outcomes that have a probability of their own"
+    return "discrete outcomes"
 
 
 def _how(found: Residuals, evidence: Evidence, target: Target) -> str:
@@ -219,29 +219,29 @@ def _how(found: Residuals, evidence: Evidence, target: Target) -> str:
         )
     if target.transform.censored.any():
         words.append(
-            "Where a censored row would have ended is drawn from its own likelihood, which can hide a "
-            "fault but make none; the observed variance cannot be had."
+            "The outcome of a censored row is drawn from its own prediction, which can hide a "
+            "misfit but not cause one; the observed variance is unknown."
         )
     if evidence.group is not None:
         words.append(
             "Intervals of ratios allow for dependence within groups; the other p-values do not."
         )
     if not words:
-        words.append("Nothing in these residuals is random: the likelihood is continuous.")
+        words.append("The likelihood is continuous: the residuals are not randomised.")
     return " ".join(words)
 
 
 def quantile_lines(
     uniform: ArrayLike, fitted: ArrayLike, levels: Sequence[float] = (0.25, 0.5, 0.75)
 ) -> list[QuantileLine]:
-    r"""Quantiles of residuals in parts of equal size, in the order of the predictions.
+    r"""Computes quantiles of residuals in bins of equal size, ordered by prediction.
 
-    The :math:`\lceil q m \rceil`-th of m uniform numbers has a Beta likelihood, which gives the
-    band exactly; the parts share the 5 % (Sidak).
+    The :math:`\lceil q m \rceil`-th of m uniform numbers has a Beta distribution, which gives
+    the band exactly; the bins share the 5 % (Sidak).
 
     Args:
         uniform: ``(N,)`` residuals.
-        fitted: ``(N,)`` predictions, whose order matters only.
+        fitted: ``(N,)`` predictions; only their order matters.
         levels: of the quantiles.
     """
     u, order = np.asarray(uniform), np.argsort(np.asarray(fitted), kind="stable")
@@ -254,8 +254,8 @@ def quantile_lines(
     for level in levels:
         place = np.maximum(np.ceil(level * sizes), 1).astype(np.intp)
         value = np.array([np.sort(p)[k - 1] for p, k in zip(parts, place, strict=True)])
-        likelihood = stats.beta(place, sizes - place + 1)
-        each = 2 * np.minimum(likelihood.cdf(value), likelihood.sf(value))
+        beta = stats.beta(place, sizes - place + 1)
+        each = 2 * np.minimum(beta.cdf(value), beta.sf(value))
         p = float(1 - (1 - min(each.min(), 1.0)) ** len(parts))
-        lines.append(QuantileLine(level, x, value, likelihood.ppf(tail), likelihood.isf(tail), p))
+        lines.append(QuantileLine(level, x, value, beta.ppf(tail), beta.isf(tail), p))
     return lines

@@ -1,4 +1,4 @@
-"""What recalibration did to the served predictive, on rows that took part in neither."""
+"""Reports the effect of recalibration on the test rows."""
 
 from typing import Any, NamedTuple
 
@@ -23,11 +23,11 @@ from ansatz.report.transform import Transform, is_classes, targets, transform
 
 Numbers = NDArray[np.float64]
 TITLE = "Recalibration, before and after"
-NONE = "No recalibration took part: the predictive is served as it was fitted."
+NONE = "The predictions were not recalibrated."
 _KINDS = {
     "temperature": "the logits were divided by a temperature of",
-    "scale": "the spread of the predictive was multiplied by",
-    "dispersion": "the dispersion of the predictive was multiplied by",
+    "scale": "the scale of the predicted distributions was multiplied by",
+    "dispersion": "the dispersion of the predicted distributions was multiplied by",
 }
 
 
@@ -47,7 +47,7 @@ def change_of_score(
     weight: torch.Tensor | None = None,
     group: NDArray[Any] | None = None,
 ) -> Change:
-    """How the mean negative log-likelihood changed on the same rows."""
+    """Computes the change of the mean negative log-likelihood."""
     with torch.no_grad():
         losses = [
             -likelihood.log_prob(y).reshape(len(y), -1).mean(1).double()
@@ -63,7 +63,7 @@ def paired_change(
     weight: torch.Tensor | None = None,
     group: NDArray[Any] | None = None,
 ) -> Change:
-    """How the mean of losses changed on the same rows."""
+    """Computes the change of a mean loss."""
     first, second = (mean_estimate(loss, weight) for loss in (before, after))
     change = second.minus(first)
     codes = None
@@ -76,28 +76,28 @@ def paired_change(
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Before and after on test rows; one sentence where there was no recalibration."""
+    """Reports test rows before and after; one sentence if there was no recalibration."""
     if evidence.distribution is None:
         return None
     done = evidence.model.recalibration
     if done is None:
         return Section(TITLE, NONE)
     parts: list[Text | Table | Figure] = [_out_of_fold(done)]
-    said = f"{_KINDS.get(done.kind, 'the predictive was changed by')} {done.value:.3f}"
+    what = f"{_KINDS.get(done.kind, 'the predictions were changed by')} {done.value:.3f}"
     if getattr(evidence.distribution, "circular", False):
-        said = f"the concentration of the predictive was divided by {done.value:.3f}"
+        what = f"the predicted concentration was divided by {done.value:.3f}"
+    what = f"{what[0].upper()}{what[1:]}, estimated on out-of-fold rows."
     plain = _before(evidence)
     before, _ = evidence.model.outcome.distribution(plain, evidence.outcome)
     assert before is not None  # as that of the served predictive
     parts += _on_test_rows(evidence, before)
     change = _change(evidence, plain, before)
     if change is None:
-        return Section(TITLE, f"{said[0].upper()}{said[1:]}, found on out-of-fold rows.", parts)
+        return Section(TITLE, what, parts)
     gap = change.difference
     verdict = "improved" if gap.high < 0 else "worsened" if gap.low > 0 else "hardly changed"
     lead = (
-        f"{said[0].upper()}{said[1:]}, found on out-of-fold rows. On the test rows, which took "
-        f"part in neither, it {verdict} the nll: {number(change.before)} before, "
+        f"{what} On the test rows the nll {verdict}: {number(change.before)} before, "
         f"{number(change.after)} after (change {number(gap.value, 2)}, {number(gap.low, 2)} to "
         f"{number(gap.high, 2)})."
     )
@@ -105,7 +105,7 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def _change(evidence: Evidence, plain: Predictive, before: Distribution) -> Change | None:
-    """The change of the score; of censored rows by the likelihood of what is known of them."""
+    """Computes the change of the score; of censored rows by their censored likelihood."""
     options: dict[str, Any] = {"weight": evidence.weight, "group": evidence.group}
     assert evidence.distribution is not None
     if not evidence.is_censored:
@@ -117,7 +117,7 @@ def _change(evidence: Evidence, plain: Predictive, before: Distribution) -> Chan
 
 
 def _before(evidence: Evidence) -> Predictive:
-    """The predictive without recalibration."""
+    """Predicts without recalibration."""
     plain = evidence.model.posterior.without_recalibration()
     return plain.predictive(evidence.job.rows, evidence.job.offset, notes=[])
 
@@ -125,7 +125,9 @@ def _before(evidence: Evidence) -> Predictive:
 def _out_of_fold(done: Any) -> Table:
     names = [name for name in done.before if name in done.after]
     rows = [[name, done.before[name], done.after[name]] for name in names]
-    return Table(["metric", "before", "after"], rows, "On out-of-fold rows, where it was found.")
+    return Table(
+        ["metric", "before", "after"], rows, "On the out-of-fold rows that it was estimated on."
+    )
 
 
 def _on_test_rows(evidence: Evidence, before: Distribution) -> list[Text | Table | Figure]:
@@ -155,11 +157,13 @@ def _on_test_rows(evidence: Evidence, before: Distribution) -> list[Text | Table
             f"{100 * covered(intervals(likelihood, y, level), weight=weight).observed:.1f} %"
             for level in (0.5, 0.8, 0.9, 0.95)
         ]
-        rows.append([name, f"{scores.spread.value:.3f}", *shares])
-    head = ["", "spread of normal scores", "in 50 %", "in 80 %", "in 90 %", "in 95 %"]
-    caption = "Histograms of the probability integral transform of the test rows; flat is right."
-    alt = "; ".join(f"{row[0]}: spread {row[1]}" for row in rows)
-    below = "Test rows: spread of their normal scores, shares inside their intervals."
+        rows.append([name, f"{scores.scale.value:.3f}", *shares])
+    head = ["", "scale of normal scores", "in 50 %", "in 80 %", "in 90 %", "in 95 %"]
+    caption = (
+        "Histograms of the probability integral transform of the test rows; flat if calibrated."
+    )
+    alt = "; ".join(f"{row[0]}: scale {row[1]}" for row in rows)
+    below = "Test rows: scale of the normal scores, coverage of the intervals."
     return [Figure(svg, caption, alt), Table(head, rows, below)]
 
 
@@ -182,7 +186,7 @@ def _histograms(found: dict[str, Transform], weight: Numbers, seed: int) -> str:
 def _of_classes(
     evidence: Evidence, before: Distribution, after: Distribution
 ) -> list[Text | Table | Figure]:
-    """Two classes by the second one, several by the most probable class and whether it is right."""
+    """Reports reliability of the second of two classes, or of the most probable class."""
     weight, code = evidence.weight.numpy(), evidence.value.long()
     rows, curves = [], {}
     for name, likelihood in (("before", before), ("after", after)):

@@ -1,4 +1,4 @@
-"""Do events with a predicted probability of 70 % happen in 70 of 100 cases?"""
+"""Reports the reliability of predicted class probabilities."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +24,7 @@ MOST = 6  # classes that are shown
 
 
 class Question(NamedTuple):
-    """Something that happens or not, with its predicted probability."""
+    """A binary event with its predicted probability."""
 
     name: str  # of the event
     event: Numbers  # ``(N,)``, 0 or 1
@@ -32,11 +32,11 @@ class Question(NamedTuple):
 
 
 def questions(evidence: Evidence) -> list[Question]:
-    """What is asked of class probabilities.
+    """Turns class probabilities into binary events.
 
-    Two classes: the second. Ordered ones: whether the outcome is above each threshold. Others:
-    each class against the rest, the six most frequent ones, and whether the most probable class
-    is the right one.
+    Two classes: the second. Ordered classes: whether the outcome exceeds each threshold. Others:
+    the six most frequent classes, each against the rest, and whether the most probable class is
+    correct.
     """
     probs, code = class_probabilities(evidence)
     labels = evidence.classes
@@ -61,7 +61,7 @@ def questions(evidence: Evidence) -> list[Question]:
 
 
 def class_probabilities(evidence: Evidence) -> tuple[Numbers, NDArray[np.intp]]:
-    """Predicted probabilities ``(N, K)`` and the codes of the outcomes ``(N,)``."""
+    """Returns predicted probabilities ``(N, K)`` and the codes of the outcomes ``(N,)``."""
     likelihood = evidence.distribution
     assert likelihood is not None
     with torch.no_grad():
@@ -71,11 +71,8 @@ def class_probabilities(evidence: Evidence) -> tuple[Numbers, NDArray[np.intp]]:
     return probs.double().numpy(), evidence.value.long().numpy().astype(np.intp)
 
 
-Numbers = NDArray[np.float64]
-
-
 def draw_reliability(axes: "Axes", found: Reliability, title: str = "") -> None:
-    """The isotonic line in its consistency band, and the forecasts' histogram at the bottom."""
+    """Draws the isotonic line with its consistency band, and a histogram of the forecasts."""
     edges = np.linspace(0, 1, 31)
     counts, _ = np.histogram(found.forecast, edges, weights=found.weight)
     axes.stairs(0.18 * counts / max(counts.max(), 1e-300), edges, color=INK, fill=True, alpha=0.35)
@@ -93,7 +90,7 @@ def draw_reliability(axes: "Axes", found: Reliability, title: str = "") -> None:
 
 
 def _corners(found: Reliability) -> tuple[Numbers, Numbers]:
-    """Where the line bends: both ends of each level part."""
+    """Finds the corners of the step function."""
     level = found.calibrated
     bend = np.ones(len(level), dtype=np.bool_)
     if len(level) > 2:
@@ -102,7 +99,7 @@ def _corners(found: Reliability) -> tuple[Numbers, Numbers]:
 
 
 def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
-    """ROC or precision-recall curves by name."""
+    """Draws ROC or precision-recall curves by name."""
     if kind == "roc":
         axes.plot([0, 1], [0, 1], color=INK, lw=0.8)
     for (name, curve), colour in zip(curves.items(), PALETTE, strict=False):
@@ -118,7 +115,7 @@ def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Reliability, decomposed scores, ROC, precision and recall, confusion; None if no classes."""
+    """Reports reliability, decomposed scores, ROC, precision-recall, confusion of classes."""
     likelihood = evidence.distribution
     if (
         likelihood is None
@@ -147,7 +144,7 @@ def section(evidence: Evidence) -> Section | None:
     ]
     total = _whole_brier(evidence, weight) if several else None
     if total is not None:
-        parts.append(Text(_say_total(total)))
+        parts.append(Text(_describe_total(total)))
     if rocs:
         parts += _curves(separate, rocs, weight, evidence.group)
     if not evidence.contribution.draws_confusion:
@@ -166,15 +163,15 @@ def _lead(
     worst = max(asked, key=lambda q: brier[q.name].miscalibration)
     part, line = brier[worst.name], found[worst.name]
     gap = float(np.average(np.abs(line.calibrated - line.forecast), weights=line.weight))
-    said = "agree with the observed frequencies"
+    verdict = "agree with the observed frequencies"
     if line.outside > 0.2:
-        said = "are close to the observed frequencies" if gap < 0.03 else "are off"
+        verdict = "are close to the observed frequencies" if gap < 0.03 else "are miscalibrated"
     where = "" if len(asked) == 1 else f" (worst: {worst.name})"
     return (
-        f"Predicted probabilities {said}{where}: on average {100 * gap:.1f} points from the "
-        f"isotonic line, which leaves the band of right probabilities for {100 * line.outside:.0f} "
-        f"% of rows; recalibration could take {part.miscalibration:.4f} off a Brier score of "
-        f"{part.score:.4f}."
+        f"Predicted probabilities {verdict}{where}: on average {100 * gap:.1f} points from the "
+        f"isotonic line, which leaves the band of calibrated probabilities for "
+        f"{100 * line.outside:.0f} % of the rows; miscalibration is {part.miscalibration:.4f} of a "
+        f"Brier score of {part.score:.4f}."
     )
 
 
@@ -188,7 +185,7 @@ def _reliability_figure(found: dict[str, Reliability], left_out: int) -> Figure:
         grid = paper.subplots(lines, columns, squeeze=False)
         for axes, (name, part) in zip(grid.flat, found.items(), strict=False):
             draw_reliability(axes, part, printable(name, 76 // columns))
-            if columns > 3:  # smaller than what would be written beside them
+            if columns > 3:  # the long labels do not fit
                 axes.set(xlabel="predicted", ylabel="observed")
         for axes in grid[:, 1:].flat:
             axes.set_ylabel("")
@@ -197,8 +194,8 @@ def _reliability_figure(found: dict[str, Reliability], left_out: int) -> Figure:
         svg = to_svg(paper)
     caption = (
         "Observed frequency of the event against its predicted probability, by isotonic "
-        "regression (CORP). Band: where the line lies with 90 % at each place if the probabilities "
-        "are right. Bars at the bottom: how often each probability was predicted."
+        "regression (CORP). Band: pointwise 90 % band of calibrated probabilities. Bars at the "
+        "bottom: histogram of the predicted probabilities."
     )
     if left_out:
         caption += f" {left_out} rarer classes are left out."
@@ -227,14 +224,14 @@ def _score_table(
     return Table(
         [*head, "ECE", "outside band"],
         rows,
-        "Score = miscalibration − discrimination + uncertainty, exactly. Miscalibration is what "
-        "isotonic recalibration of these very rows would gain, more than any could on new ones. "
-        "ECE: 15 bins of equal size, with the share of noise taken out.",
+        "Score = miscalibration − discrimination + uncertainty, exactly. Miscalibration is the "
+        "gain of isotonic recalibration on these rows, an upper bound for new ones. ECE: 15 bins "
+        "of equal size, debiased.",
     )
 
 
 def _whole_brier(evidence: Evidence, weight: Numbers) -> Decomposition:
-    """Brier's score of all classes is the sum of those of the single ones."""
+    """Sums the Brier scores of the single classes."""
     probs, code = class_probabilities(evidence)
     return add(
         [
@@ -244,7 +241,7 @@ def _whole_brier(evidence: Evidence, weight: Numbers) -> Decomposition:
     )
 
 
-def _say_total(total: Decomposition) -> str:
+def _describe_total(total: Decomposition) -> str:
     return (
         f"All classes together: Brier score {total.score:.4f} = miscalibration "
         f"{total.miscalibration:.4f} − discrimination {total.discrimination:.4f} + uncertainty "
@@ -280,9 +277,8 @@ def _curves(
     return [
         Figure(
             svg,
-            "Left: share of events found against share of others taken for events, at every "
-            "threshold. Right: how many of those taken for events are ones. The level line is "
-            "chance.",
+            "Left: true against false positive rate. Right: precision against recall. Grey lines: "
+            "a random score.",
             f"ROC and precision-recall curves; areas under the ROC: {areas}.",
         ),
         Table(
@@ -312,7 +308,7 @@ def _confusion_table(evidence: Evidence, weight: Numbers) -> Table:
         right = f"{100 * counts[k, k] / total:.1f} %" if total > 0 else "–"
         cells = [int(v) if float(v).is_integer() else float(v) for v in counts[k, chosen]]
         rows.append([names[k], *cells, right])
-    head = ["is \\ predicted", *(names[k] for k in chosen), "found"]
+    head = ["is \\ predicted", *(names[k] for k in chosen), "recall"]
     rest = len(counts) - len(chosen)
     more = f" {rest} rarer classes are left out." if rest else ""
     return Table(head, rows, f"Rows of each class by their most probable class.{more}")

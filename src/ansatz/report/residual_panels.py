@@ -1,4 +1,4 @@
-"""The four classic panels of residuals, on quantile residuals: the same for every likelihood."""
+"""Draws the four classic residual panels on quantile residuals, for every likelihood."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,15 +24,15 @@ ROOT_SD = math.sqrt(math.sqrt(2 / math.pi) - ROOT_MEAN**2)
 
 
 def draw_along(
-    axes: "Axes", x: Numbers, y: Numbers, *, centre: float = 0.0, spread: float = 1.0
+    axes: "Axes", x: Numbers, y: Numbers, *, centre: float = 0.0, sd: float = 1.0
 ) -> float:
-    """Points with a smooth line, and the band in which a right likelihood's line lies at each place.
+    """Draws points with a smooth line and its pointwise 95 % band if calibrated.
 
     Returns:
-        The share of places where the line leaves the band; 5 % would by chance.
+        The share of x where the line leaves the band; 5 % if calibrated.
     """
     line = local_linear(x, y)
-    reach = 1.96 * spread * line.factor
+    reach = 1.96 * sd * line.factor
     shown_x, shown_y = thin(x, y, limit=800)
     axes.plot(shown_x, shown_y, ".", color=MODEL, ms=3, alpha=0.5, mew=0)
     axes.fill_between(line.x, centre - reach, centre + reach, color=INK, alpha=0.25, lw=0)
@@ -42,12 +42,12 @@ def draw_along(
 
 
 def draw_normal_qq(axes: "Axes", scores: Numbers) -> None:
-    """Sorted normal scores against normal quantiles, in the envelope that holds all of them."""
+    """Draws sorted normal scores against normal quantiles, with their simultaneous envelope."""
     rows = len(scores)
     band = uniform_envelope(rows)
     expected = special.ndtri(np.arange(1, rows + 1) / (rows + 1))
     ordered = np.sort(scores)
-    if rows > 800:  # the tails wholly, the middle in part
+    if rows > 800:  # all of the tails, a part of the middle
         middle, *_ = thin(np.arange(100, rows - 100), limit=400)
         keep = np.concatenate([np.arange(100), middle, np.arange(rows - 100, rows)])
         expected, ordered = expected[keep], ordered[keep]
@@ -63,7 +63,7 @@ def draw_normal_qq(axes: "Axes", scores: Numbers) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Four panels for every outcome that is a number with a likelihood."""
+    """Reports four panels for every numeric outcome."""
     outcomes = targets(evidence)
     if not outcomes:
         return None
@@ -78,7 +78,7 @@ def section(evidence: Evidence) -> Section | None:
         drawn, lead = _panels(evidence, target, usable, how_new)
         parts.append(drawn)
         leads.append(lead)
-    return Section("The four panels", " ".join(leads), parts)
+    return Section("Residual panels", " ".join(leads), parts)
 
 
 def _panels(
@@ -90,10 +90,10 @@ def _panels(
     with figure(6.4, 5.2) as paper:
         (a, b), (c, d) = paper.subplots(2, 2)
         bias = draw_along(a, x, z)
-        a.set(xlabel=label, ylabel="residual", title="Residuals and predictions")
+        a.set(xlabel=label, ylabel="residual", title="Residuals by prediction")
         draw_normal_qq(b, z)
         b.set_title("Normal QQ")
-        scale = draw_along(c, x, np.sqrt(np.abs(z)), centre=ROOT_MEAN, spread=ROOT_SD)
+        scale = draw_along(c, x, np.sqrt(np.abs(z)), centre=ROOT_MEAN, sd=ROOT_SD)
         c.set(xlabel=label, ylabel="√|residual|", title="Scale and location")
         if how_new is None:
             d.set_axis_off()
@@ -103,28 +103,27 @@ def _panels(
         if target.name:
             paper.suptitle(target.name)
         svg = to_svg(paper)
-    return Figure(svg, _caption(how_new), _lead(bias, scale, target.name)), _lead(
-        bias, scale, target.name
-    )
+    lead = _lead(bias, scale, target.name)
+    return Figure(svg, _caption(how_new), lead), lead
 
 
 def _draw_novelty(axes: "Axes", how_new: Novelty, z: Numbers, usable: NDArray[np.bool_]) -> None:
-    """Both kinds have a long tail: the axis is logarithmic."""
+    """Draws residuals by novelty, which has a long tail, on a logarithmic axis."""
     value = how_new.value[usable]
     positive = value[value > 0]
     if not len(positive):
         axes.set_axis_off()
-        axes.text(0.5, 0.5, "all rows are copies of training rows", ha="center", va="center")
+        axes.text(0.5, 0.5, "all rows duplicate training rows", ha="center", va="center")
         return
     place = np.log10(np.maximum(value, positive.min()))
     draw_along(axes, place, z)
     ticks = _log_ticks(float(place.min()), float(place.max()))
     axes.set_xticks(ticks, [f"{10**tick:.3g}" for tick in ticks])
-    axes.set(xlabel=how_new.name, ylabel="residual", title=f"Residuals and {how_new.title}")
+    axes.set(xlabel=how_new.name, ylabel="residual", title=f"Residuals by {how_new.title}")
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Logarithms of 1, 2, 5, 10, ... in the range; of powers of ten where these are many."""
+    """Chooses ticks at 1, 2, 5, 10, ... or at powers of ten."""
     for steps in ((1, 2, 5), (1,)):
         ticks = [np.log10(step) + k for k in range(-9, 10) for step in steps]
         found = [float(tick) for tick in ticks if low <= tick <= high]
@@ -134,7 +133,7 @@ def _log_ticks(low: float, high: float) -> list[float]:
 
 
 def _axis(fitted: Numbers, evidence: Evidence) -> tuple[Numbers, str]:
-    """Predictions, by rank where a few lie far from the rest or are not finite."""
+    """Chooses predictions, or their ranks where a few lie far out or are not finite."""
     word = evidence.outcome_report.prediction
     if np.isfinite(fitted).all():
         inner = np.quantile(fitted, [0.05, 0.95])
@@ -150,44 +149,42 @@ def _lead(bias: float, scale: float, name: str) -> str:
     if bias > 0.25:
         found.append("their mean depends on the prediction")
     if scale > 0.25:
-        found.append("their size along the prediction is not that of a right likelihood")
-    words = f"{subject}residuals are normal scores of the outcomes under their likelihoods; " + (
-        " and ".join(found) if found else "neither their mean nor their size follows the prediction"
-    )
-    return words[0].upper() + words[1:] + "."
+        found.append("their scale depends on the prediction")
+    verdict = " and ".join(found) or "neither their mean nor their scale depends on the prediction"
+    words = f"{subject}residuals are normal scores of the outcomes; {verdict}."
+    return words[0].upper() + words[1:]
 
 
 def _caption(how_new: Novelty | None) -> str:
     words = (
-        "Quantile residuals as normal scores: standard normal and unrelated to anything if the "
-        "likelihood is right, whatever the likelihood. Lines are local means; each grey band is where the line "
-        "of a right likelihood lies with 95 % at each place, that of the QQ panel holds all points "
-        "together."
+        "Quantile residuals as normal scores: standard normal and independent of everything if "
+        "the model is right. Lines: local means, with pointwise 95 % bands if calibrated; the band "
+        "of the QQ panel is simultaneous."
     )
     return words if how_new is None else f"{words} {how_new.meaning}"
 
 
 class Smooth(NamedTuple):
-    """A line and its sampling error."""
+    """A smooth line and its standard error."""
 
-    x: Numbers  # ``(M,)``, where it was computed
+    x: Numbers  # ``(M,)``
     value: Numbers  # ``(M,)``
-    factor: Numbers  # ``(M,)``: the standard error is this times the sd of one point
+    factor: Numbers  # ``(M,)``: its standard error in standard deviations of a point
 
 
 def local_linear(x: ArrayLike, y: ArrayLike, *, share: float = 0.5, points: int = 40) -> Smooth:
-    r"""Straight lines fitted near each place, by weights that fall to 0 with the distance.
+    r"""Fits local linear regressions with tricube weights.
 
     .. math:: \hat m(t) = \sum_i l_i(t) y_i, \qquad w_i(t) = (1 - |x_i - t|^3 / h(t)^3)^3_+
 
-    with h(t) the distance that holds ``share`` of the points: loess without its robust steps.
+    with h(t) the distance to the farthest of ``share`` of the points: loess without robustness.
     As it is linear in y, its variance is :math:`\sigma^2 \sum_i l_i^2`.
 
     Args:
         x: ``(N,)``.
         y: ``(N,)``.
-        share: of the points that each line is fitted to.
-        points: places.
+        share: of the points in each local fit.
+        points: number of fits.
 
     References:
         Cleveland (1979), Robust locally weighted regression and smoothing scatterplots.
@@ -207,9 +204,9 @@ def local_linear(x: ArrayLike, y: ArrayLike, *, share: float = 0.5, points: int 
 
 
 def _hat(d: Numbers, w: Numbers) -> Numbers:
-    """The weights of the points in the line's value at distance 0."""
+    """Computes the weights of the points in the fitted value at distance 0."""
     s0, s1, s2 = float(w.sum()), float((w * d).sum()), float((w * d * d).sum())
     determinant = s0 * s2 - s1 * s1
-    if determinant <= 1e-10 * s0 * s2 or s0 * s2 == 0:  # all points at one place
+    if determinant <= 1e-10 * s0 * s2 or s0 * s2 == 0:  # all points at one x
         return w / s0
     return w * (s2 - s1 * d) / determinant

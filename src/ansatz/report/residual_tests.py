@@ -1,4 +1,4 @@
-"""Randomised quantile residuals and what they are tested for."""
+"""Computes randomised quantile residuals and tests them."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -18,26 +18,25 @@ _POINTS = 120
 
 
 class Envelope(NamedTuple):
-    """A band that holds all of n ordered uniform numbers at once."""
+    """A band that contains all of n ordered uniform numbers simultaneously."""
 
-    expected: Numbers  # ``(M,)``, the means k / (n + 1) of the order statistics it is given at
+    expected: Numbers  # ``(M,)``, the means k / (n + 1) of the order statistics
     low: Numbers  # ``(M,)``
     high: Numbers  # ``(M,)``
 
 
 @lru_cache(maxsize=32)
 def uniform_envelope(count: int, level: float = 0.95, seed: int = 0) -> Envelope:
-    r"""The simultaneous envelope of a QQ plot of ``count`` uniform numbers.
+    r"""Computes the simultaneous envelope of a QQ plot of ``count`` uniform numbers.
 
-    The k-th of n ordered uniform numbers has the likelihood Beta(k, n + 1 - k). The envelope leaves
-    the same small probability outside on both sides at every k, chosen by simulation such that all
-    of them lie inside with probability ``level``: equally sharp in the middle and in the tails,
-    where that of Kolmogorov and Smirnov says nothing. For many rows it looks at 120 places, dense
-    in the tails; between them it is interpolated.
+    The k-th of n ordered uniform numbers has the distribution Beta(k, n + 1 - k). The envelope
+    has the same tail probability at every k, chosen by simulation such that all numbers lie inside
+    with probability ``level``: unlike the band of Kolmogorov and Smirnov it is sharp in the tails.
+    Of many rows 120 order statistics are used, dense in the tails.
 
     Args:
         count: n.
-        level: of all together.
+        level: the simultaneous probability.
         seed: of the simulation.
 
     References:
@@ -68,35 +67,42 @@ def _places(count: int) -> Numbers:
 
 
 def holds(ordered: Numbers, band: Envelope) -> bool:
-    """Whether sorted numbers in [0, 1] stay within the envelope at its places."""
+    """Whether sorted numbers in [0, 1] stay within the envelope."""
     count = len(ordered)
     places = np.rint(band.expected * (count + 1)).astype(np.intp) - 1
     values = ordered[places]
     return bool(((values >= band.low) & (values <= band.high)).all())
 
 
-Numbers = NDArray[np.float64]
-SIMULATIONS = 250  # of the envelope beyond which a row is an outlier, as in DHARMa
-_BUDGET = 500_000  # numbers that are simulated at most
+SIMULATIONS = 250  # beyond all of which a row is an outlier, as in DHARMa
+_BUDGET = 500_000  # most numbers to simulate
 
 
 class Residuals(NamedTuple):
-    """Quantile residuals, repeated where they are random."""
+    """Quantile residuals, with repeats where they are randomised."""
 
-    uniform: Numbers  # ``(R, N)``, uniform if the likelihood is right
-    normal: Numbers  # ``(R, N)``, the same as standard normal
+    uniform: Numbers  # ``(R, N)``, uniform if calibrated
+    normal: Numbers  # ``(R, N)``, their normal scores
 
 
 def quantile_residuals(found: Transform, *, repeats: int = 20, seed: int = 0) -> Residuals:
-    r"""A point drawn evenly between F(y-) and F(y), and its normal score.
+    r"""Draws a uniform point between F(y-) and F(y) of each row, and its normal score.
 
-    Nothing is random in a continuous distribution, and there is one repeat. For counts and censored
-    rows every repeat is as good as the others: statistics are the medians over them.
+    For continuous distributions nothing is random and there is one repeat. For counts and censored
+    rows, tests take the median over repeats.
 
     Args:
         found: the transforms.
         repeats: R.
         seed: of the draws.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import quantile_residuals, transform
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(2), torch.ones(2))
+        >>> quantile_residuals(transform(standard, torch.tensor([0.0, 1.0]))).normal.round(3)
+        array([[0., 1.]])
 
     References:
         Dunn and Smyth (1996), Randomized quantile residuals. https://doi.org/10.2307/1390802
@@ -109,7 +115,7 @@ def quantile_residuals(found: Transform, *, repeats: int = 20, seed: int = 0) ->
 
 
 def uniformity(uniform: Numbers) -> Effect:
-    r"""The distance of Kolmogorov and Smirnov from the uniform distribution, :math:`\sup_u |F_n(u) - u|`.
+    r"""Computes the Kolmogorov-Smirnov distance from uniform, :math:`\sup_u |F_n(u) - u|`.
 
     Its interval is that of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, :math:`\pm
     \sqrt{\log(2 / 0.05) / 2n}`; medians over repeats.
@@ -123,11 +129,10 @@ def uniformity(uniform: Numbers) -> Effect:
 
 
 def outliers(uniform: Numbers, simulations: int = SIMULATIONS) -> Effect:
-    r"""Rows beyond all of 250 simulations of their own likelihood, observed / expected.
+    r"""Computes observed / expected rows beyond all of 250 simulations of their distribution.
 
-    A new outcome is below or above S simulations with probability 2 / (S + 1). The likelihood's own
-    tails take the place of simulations, so that nothing depends on luck. Exact binomial interval
-    and test; medians over repeats.
+    A new outcome is below or above S simulations with probability 2 / (S + 1). The exact
+    tails replace the simulations. Exact binomial interval and test; medians over repeats.
     """
     tail = 1 / (simulations + 1)
     rows = uniform.shape[1]
@@ -147,18 +152,25 @@ def dispersion(
     weight: ArrayLike | None = None,
     group: ArrayLike | None = None,
 ) -> Effect:
-    r"""Observed over expected variance, :math:`\overline{(y - \mu)^2 / \sigma^2}`.
+    r"""Computes observed over expected variance, :math:`\overline{(y - \mu)^2 / \sigma^2}`.
 
-    Above 1 outcomes vary more than the likelihood says. The interval is that of a mean over rows
-    (clustered by group), the p-value the place of the ratio among those of simulated outcomes.
+    Above 1 the outcomes vary more than predicted. The interval is that of a mean over rows
+    (clustered by group), the p-value the rank of the ratio among simulated ones.
 
     Args:
-        mean: ``(N,)``, of each row's likelihood.
-        variance: ``(N,)``.
-        y: ``(N,)``.
-        simulated: ``(S, N)`` draws of the likelihoods.
+        mean: ``(N,)`` predicted means.
+        variance: ``(N,)`` predicted variances.
+        y: ``(N,)`` outcomes.
+        simulated: ``(S, N)`` draws of the predicted distributions.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import dispersion
+        >>> mean, variance = torch.zeros(4), torch.ones(4)
+        >>> dispersion(mean, variance, torch.tensor([-2.0, -1.0, 1.0, 2.0])).value
+        2.5
 
     References:
         Hartig, DHARMa: residual diagnostics for hierarchical regression models (R package).
@@ -185,11 +197,11 @@ def zero_inflation(
     group: ArrayLike | None = None,
     seed: int = 0,
 ) -> Effect:
-    """Zeros observed over zeros expected.
+    """Computes observed over expected zeros.
 
     Args:
         zero: ``(N,)``, whether the outcome is 0.
-        probability: ``(N,)``, of 0 under each row's likelihood.
+        probability: ``(N,)``, predicted, of 0.
         weight: ``(N,)`` frequency weights.
         group: ``(N,)``.
         seed: of the simulation behind the p-value.
@@ -208,7 +220,15 @@ def zero_inflation(
 
 
 def simulate(distribution: Distribution, seed: int = 0) -> Tensor:
-    """Draws of each row's likelihood, ``(S, *batch_shape)``: 250, or fewer (at least 120) of many rows."""
+    """Draws outcomes of each row's distribution, ``(S, *batch_shape)``; S is 120 to 250.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import simulate
+        >>> from ansatz.likelihoods import PoissonDistribution
+        >>> simulate(PoissonDistribution(torch.zeros(8))).shape
+        torch.Size([250, 8])
+    """
     rows = max(1, distribution.batch_shape.numel())
     count = int(np.clip(_BUDGET // rows, 120, SIMULATIONS))
     generator = torch.Generator().manual_seed(seed)

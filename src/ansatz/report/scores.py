@@ -1,4 +1,4 @@
-"""How good the predictions are, with standard errors, beside simpler and other models."""
+"""Reports the scores of the model beside its baselines, with standard errors."""
 
 import math
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ COLOURS = {"model": MODEL, "linear": LINEAR, "constant": INK, "boosted trees": T
 
 
 def verdict(evidence: Evidence, baseline: str = "linear") -> str:
-    """Whether the model beats a baseline, by how many standard errors; empty without that baseline."""
+    """Writes whether the model beats a baseline; empty without that baseline."""
     first = next((c for c in compare(evidence) if baseline in c.better), None)
     if first is None:
         return ""
@@ -39,12 +39,7 @@ def verdict(evidence: Evidence, baseline: str = "linear") -> str:
 def assess_difference(
     baseline: str, metric: str, better: Score, rows: float, *, unit: str = "rows"
 ) -> str:
-    """The sentence about a difference: below two standard errors it is not distinguishable.
-
-    0.4 standard errors (with 50 rows the standard error itself is not reliable).'
-            >>> assess_difference("the linear model", "nll", Score(0.3, 1e-16), 500)
-            'It beats the linear model by 0.3 ± 1e−16 in nll, more than 1,000 standard errors.'
-    """
+    """Writes the sentence about a difference; below two standard errors it is not clear."""
     doubt = (
         f" (with {rows:.0f} {unit} the standard error itself is not reliable)" if rows < FEW else ""
     )
@@ -55,7 +50,7 @@ def assess_difference(
         word = "better" if better.value > 0 else "worse"
         return f"It is {word} than {baseline} by {size} in {metric}, without a standard error."
     ratio = f"{abs(better.ratio):.1f} standard errors"
-    if abs(better.ratio) > 1000:  # rows that are all alike leave rounding alone
+    if abs(better.ratio) > 1000:  # identical differences: only rounding errors remain
         ratio = "more than 1,000 standard errors"
     if abs(better.ratio) < 2:
         return (
@@ -68,7 +63,7 @@ def assess_difference(
 
 
 def draw_scores(axes: "Axes", comparison: Comparison) -> None:
-    """Every model's score with its 95 % interval, as a dot plot."""
+    """Draws every model's score with its 95 % interval as a dot plot."""
     names = list(comparison.scores)
     for place, name in enumerate(names):
         value, error = comparison.scores[name]
@@ -86,7 +81,7 @@ def draw_scores(axes: "Axes", comparison: Comparison) -> None:
 
 
 def worst_share(evidence: Evidence, baseline: str) -> float | None:
-    """The share of the difference in nll that the 1 % of rows with the largest differences make."""
+    """Computes the share of the nll difference due to the 1 % of rows that differ most."""
     found = baselines(evidence)
     other = found.find(baseline)
     mine = found.forecasts[0]
@@ -101,7 +96,7 @@ def worst_share(evidence: Evidence, baseline: str) -> float | None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Metrics with standard errors, and paired differences."""
+    """Reports metrics with standard errors, and paired differences."""
     comparisons = compare(evidence)
     found = baselines(evidence)
     names = [forecast.name for forecast in found.forecasts]
@@ -116,10 +111,8 @@ def section(evidence: Evidence) -> Section | None:
                 Figure(
                     to_svg(paper),
                     f"{comparisons[0].metric} on the test {evidence.unit.many} with 95 % "
-                    "intervals. "
-                    "Intervals of "
-                    "two models may overlap although their paired difference is clear: the table "
-                    "above has the differences.",
+                    "intervals. Intervals of two models may overlap although their paired "
+                    "difference, in the table above, is clear.",
                     f"Dot plot of {comparisons[0].metric} by model.",
                 )
             )
@@ -128,8 +121,7 @@ def section(evidence: Evidence) -> Section | None:
         parts.append(
             Text(
                 f"{number(100 * share, 2)} % of the difference in nll to the linear model comes "
-                f"from the 1 % of {evidence.unit.many} with the largest differences: a few decide "
-                "it."
+                f"from the 1 % of {evidence.unit.many} with the largest differences."
             )
         )
     parts += [Text(note, "note") for note in found.notes]
@@ -154,7 +146,7 @@ def _score_table(comparisons: list[Comparison], names: list[str], unit: str) -> 
         ["metric", *names],
         rows,
         f"On the test {unit}, ± one standard error; ↑ higher is better, ↓ lower is better."
-        + f" The linear and the constant model have the same distribution and learned from the same {unit}."
+        + f" The linear and the constant model have the same likelihood and training {unit}."
         * (len(names) > 1),
     )
 
@@ -174,14 +166,11 @@ def _difference_table(evidence: Evidence, comparisons: list[Comparison], names: 
     elif evidence.time is not None:
         how += ", Newey and West's over time"
     few = float(evidence.weight.sum()) < FEW
-    doubt = (
-        f" With fewer than 100 {evidence.unit.many} the standard errors themselves are not "
-        "reliable." * few
-    )
+    doubt = f" Below 100 {evidence.unit.many} standard errors are unreliable." * few
     return Table(
         ["model better by", *(f"than {name}" for name in names)],
         rows,
-        "Positive where the model is better; in parentheses the difference in standard errors: "
-        f"below 2 it is not distinguishable from none. {how}.{doubt} They compare these fits, not "
-        "the methods that made them.",
+        "Positive where the model is better; in parentheses the difference in standard errors, "
+        f"not distinguishable from 0 below 2. {how}.{doubt} They compare these fits, not the "
+        "methods.",
     )

@@ -1,4 +1,4 @@
-"""Outcomes on the scale of their own predictive distributions, where the right likelihood makes them uniform."""
+"""Computes probability integral transforms: outcomes on the scale of their predictions."""
 
 from typing import Any, NamedTuple
 
@@ -18,39 +18,37 @@ EXACT = 1e-9  # narrower than this, a transform is a point
 class Transform(NamedTuple):
     r"""The probability integral transform of each outcome, as the interval it lies in.
 
-    A continuous distribution puts an outcome at the point F(y). A likelihood with probability on
-    single values puts it anywhere in [F(y-), F(y)], evenly. A censored outcome lies somewhere in
-    it, and where is not known. Both tails are kept, so that 1e-30 from 1 is as good as 1e-30 from
-    0.
+    For a continuous distribution the interval is the point F(y), for a discrete one
+    [F(y-), F(y)], for a censored outcome all that is possible. Both tails are stored, so that 1e-30
+    from 1 is as exact as 1e-30 from 0.
     """
 
     lower: Numbers  # ``(N,)``, F(y-), or F at the lower end of what is known
     upper: Numbers  # ``(N,)``, F(y), or F at the upper end
     above_lower: Numbers  # ``(N,)``, 1 - lower
     above_upper: Numbers  # ``(N,)``, 1 - upper
-    censored: NDArray[np.bool_]  # ``(N,)``, where the outcome is known in part
+    censored: NDArray[np.bool_]  # ``(N,)``, where the outcome is censored
 
     def take(self, rows: Any) -> "Transform":
-        """The same of some rows; of (N, K) outcomes, ``(slice(None), k)`` takes a column."""
+        """Selects rows; of (N, K) outcomes, ``(slice(None), k)`` selects a column."""
         return Transform(*(part[rows] for part in self))
 
     def finite(self) -> NDArray[np.bool_]:
-        """Rows whose likelihood could be evaluated."""
+        """Marks the rows whose distribution function is finite."""
         return np.isfinite(self.lower) & np.isfinite(self.upper)
 
     def scores(self) -> tuple[Numbers, Numbers]:
-        """The normal scores of both ends."""
+        """Computes the normal scores of both ends."""
         return (
             _normal_score(self.lower, self.above_lower),
             _normal_score(self.upper, self.above_upper),
         )
 
     def draw(self, generator: np.random.Generator) -> tuple[Numbers, Numbers]:
-        """One point in each interval, evenly, and its normal score.
+        """Draws a uniform point in each interval, and its normal score.
 
-        If the likelihood is right, the points are independent and uniform, censored rows included:
-            what
-        is not known is drawn from the likelihood itself, which can hide a fault but make none.
+        The points of a calibrated forecast are independent and uniform. Those of censored rows are
+        drawn from the forecast itself, which can hide a misfit but not cause one.
         """
         share = generator.random(self.lower.shape)
         below = (1 - share) * self.lower + share * self.upper
@@ -59,13 +57,21 @@ class Transform(NamedTuple):
 
 
 def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -> Transform:
-    r"""F(y-) and F(y) of outcomes that are known.
+    r"""Computes the transforms F(y-) and F(y) of uncensored outcomes.
 
     Args:
-        distribution: one likelihood per outcome.
+        distribution: the predicted distribution of each outcome.
         y: outcomes of its batch shape.
         rounding: the unit that outcomes of a continuous distribution were rounded to; then the
-            likelihood is asked for F(y - rounding / 2) and F(y + rounding / 2).
+            transforms are F(y - rounding / 2) and F(y + rounding / 2).
+
+    Example:
+        >>> import torch
+        >>> from ansatz.diagnostics import transform
+        >>> from ansatz.likelihoods import NormalDistribution
+        >>> standard = NormalDistribution(torch.zeros(3), torch.ones(3))
+        >>> transform(standard, torch.tensor([-1.0, 0.0, 1.0])).upper.round(2)
+        array([0.16, 0.5 , 0.84])
 
     References:
         Rosenblatt (1952), Remarks on a multivariate transformation.
@@ -77,7 +83,7 @@ def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -
     elif rounding > 0:
         first = (y - rounding / 2).clamp(min=distribution.lower)
         last = (y + rounding / 2).clamp(max=distribution.upper)
-    else:  # a likelihood may have probability on single values, like the 0 of a Tweedie likelihood
+    else:  # there may be atoms, such as the 0 of a Tweedie distribution
         first, last = torch.nextafter(y, torch.full_like(y, -torch.inf)), y
     with torch.no_grad():
         parts = (
@@ -93,13 +99,13 @@ def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -
 def transform_censored(
     distribution: Distribution, lower: Tensor, upper: Tensor, entry: Tensor | None = None
 ) -> Transform:
-    r"""The transforms of outcomes in (lower, upper], given that they are beyond ``entry``.
+    r"""Computes the transforms of outcomes in (lower, upper], given that they exceed ``entry``.
 
     Args:
-        distribution: one likelihood per row.
+        distribution: the predicted distribution of each row.
         lower: ``(N,)``, equal to ``upper`` where the outcome is known.
         upper: ``(N,)``, infinite where it is known to be above ``lower`` only.
-        entry: ``(N,)``, from where rows were watched; minus infinity is always.
+        entry: ``(N,)``, where observation began; minus infinity if always observed.
     """
     lower, upper = lower.to(torch.float64), upper.to(torch.float64)
     known = lower == upper
@@ -134,54 +140,42 @@ def _cdf(distribution: Distribution, y: Tensor) -> Tensor:
 
 
 def _normal_score(below: Numbers, above: Numbers) -> Numbers:
-    """Phi^{-1} by the smaller of both tails; 37 at most, where doubles end."""
+    """Phi^{-1} by the smaller of both tails; 37 at most, the range of doubles."""
     tail = special.ndtri(np.clip(np.minimum(below, above), 1e-300, 0.5))
     score: Numbers = np.where(below <= above, tail, -tail)
     return score
 
 
-Numbers = NDArray[np.float64]
 MOST = 4  # targets that are shown
 _STEPS = (1000.0, 100.0, 50.0, 10.0, 5.0, 2.0, 1.0, 0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.001, 1e-4)
 
 
 class Target(NamedTuple):
-    """One outcome of every held-out row.
+    """One outcome of every held-out row."""
 
-    Args:
-        name: of the outcome; empty where there is only one.
-        column: its place among several.
-        transform: of each row.
-        fitted: ``(N,)``, what the model expects: the mean, or the median where there is none.
-        rounding: the unit outcomes of a continuous distribution were rounded to, 0 if none matters.
-    """
-
-    name: str
-    column: int | None
+    name: str  # empty where there is only one
+    column: int | None  # its index among several
     transform: Transform
-    fitted: Numbers
-    rounding: float
+    fitted: Numbers  # ``(N,)``, the predicted mean, or the median where there is none
+    rounding: float  # the unit that continuous outcomes were rounded to, 0 if negligible
 
     def of(self, values: Tensor) -> Tensor:
-        """This target's column of ``(..., N, K)`` numbers, or all of ``(..., N)``."""
+        """Selects this target's column of ``(..., N, K)`` numbers, or all of ``(..., N)``."""
         return values if self.column is None else values[..., self.column]
 
 
 def is_classes(distribution: Distribution) -> bool:
-    """Whether outcomes are classes, which have no cumulative distribution to be evaluated by."""
+    """Whether outcomes are classes, which have no distribution function."""
     return hasattr(distribution, "probs") and not hasattr(distribution, "trials")
 
 
 def targets(evidence: Evidence) -> list[Target]:
-    """The outcomes that are numbers with a likelihood; none for classes, rankings, vectors and losses."""
-    if "targets" not in evidence.kept:  # several sections ask
-        evidence.kept["targets"] = evidence.outcome_report.targets(evidence)
-    found: list[Target] = evidence.kept["targets"]
-    return found
+    """Lists the numeric outcomes; none for classes, rankings, vectors and losses."""
+    return evidence.once("targets", lambda: evidence.outcome_report.targets(evidence))
 
 
 def targets_of_numbers(evidence: Evidence) -> list[Target]:
-    """Each column of numbers with its transform; several columns by their names."""
+    """Computes the transform of each column of numbers."""
     likelihood = evidence.distribution
     if likelihood is None or isinstance(likelihood, VectorDistribution):
         return []
@@ -204,24 +198,24 @@ def _number(distribution: Distribution, y: Tensor, column: int | None, name: str
 
 
 def fitted_values(distribution: Distribution) -> Tensor:
-    """The mean of each row's likelihood, the median of all where any mean is not finite."""
+    """Computes predicted means, or medians where any mean is not finite."""
     with torch.no_grad():
         mean = distribution.mean
         return mean if bool(mean.isfinite().all()) else distribution.median
 
 
 def _rounding(distribution: Distribution, y: Tensor, column: int | None) -> float:
-    """The step of outcomes that were rounded, where it is no small part of the likelihood's spread."""
+    """Finds the rounding unit, if it is not small against the predicted standard deviation."""
     if distribution.discrete or getattr(distribution, "circular", False):
         return 0.0
     with torch.no_grad():
-        spread = distribution.stddev
+        sd = distribution.stddev
     if column is not None:
-        y, spread = y[:, column], spread[:, column]
-    y, spread = y.double(), spread.double()
-    if len(y.unique()) > 0.5 * len(y) or not bool(spread.isfinite().any()):
+        y, sd = y[:, column], sd[:, column]
+    y, sd = y.double(), sd.double()
+    if len(y.unique()) > 0.5 * len(y) or not bool(sd.isfinite().any()):
         return 0.0
-    least = 0.05 * float(spread[spread.isfinite()].median())
+    least = 0.05 * float(sd[sd.isfinite()].median())
     for step in _STEPS:
         if step < least:
             return 0.0

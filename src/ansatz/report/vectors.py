@@ -1,4 +1,4 @@
-"""Whether predicted distributions of vectors are right, number by number and jointly."""
+"""Reports the calibration of predicted vectors and directions."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 
 Numbers = NDArray[np.float64]
-MOST = 7  # numbers whose histograms are shown
+MOST = 7  # components shown
 _BLOCK = 2**21
 
 
 def average_rank(
     distribution: VectorDistribution, y: Tensor, *, draws: int = 99, seed: int = 0
 ) -> Transform:
-    r"""The place of each outcome among draws of its likelihood, as the interval that its rank stands for.
+    r"""Ranks each outcome among draws of its predicted distribution, as an interval of [0, 1].
 
-    A vector is ranked by the mean over its numbers of their ranks among outcome and draws. The
-    rank of the outcome is uniform on 1, ..., S + 1 if the joint distribution is right; rank r is
-    spread over [(r - 1) / (S + 1), r / (S + 1)], equal ones over their common interval.
+    A vector is ranked by the mean of the ranks of its components among outcome and draws. The
+    rank of the outcome is uniform on 1, ..., S + 1 if calibrated; rank r is the interval
+    [(r - 1) / (S + 1), r / (S + 1)], ties share theirs.
 
     Args:
-        distribution: one likelihood per row.
+        distribution: the predicted distribution of each row.
         y: ``(N, K)``.
         draws: S.
         seed: of the draws.
@@ -65,7 +65,7 @@ def average_rank(
 
 
 def draw_histograms(axes: "list[Axes]", found: dict[str, PitHistogram]) -> None:
-    """A histogram in each of the axes."""
+    """Draws a histogram in each of the axes."""
     for place, (name, histogram) in zip(axes, found.items(), strict=False):
         draw_pit(place, histogram, name)
         place.set_xlabel("rank" if name == "joint" else "F(y)")
@@ -74,7 +74,7 @@ def draw_histograms(axes: "list[Axes]", found: dict[str, PitHistogram]) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Histograms of the single numbers and of joint ranks; None for other outcomes."""
+    """Reports histograms of the components and of joint ranks; None for other outcomes."""
     likelihood = evidence.distribution
     if not isinstance(likelihood, VectorDistribution):
         return None
@@ -95,15 +95,15 @@ def section(evidence: Evidence) -> Section | None:
         kept = part.take(usable)
         found[name] = pit_histogram(kept, weight=weight[usable], seed=evidence.seed)
         scores = normal_scores(kept, weight=weight[usable], group=group)
-        rows += [effect_row(scores.location, f"{name}: "), effect_row(scores.spread, f"{name}: ")]
+        rows += [effect_row(scores.location, f"{name}: "), effect_row(scores.scale, f"{name}: ")]
     return Section("Are the predicted distributions right?", _lead(found), _show(found, rows))
 
 
 def _lead(found: dict[str, PitHistogram]) -> str:
     off = [name for name, histogram in found.items() if not histogram.holds]
     if not off:
-        return "Every number by itself, and all of them jointly, are spread as the likelihoods say."
-    return f"Not spread as the likelihoods say: {', '.join(off)}."
+        return "Every component and their joint distribution are calibrated."
+    return f"Not calibrated: {', '.join(off)}."
 
 
 def _show(found: dict[str, PitHistogram], rows: list[list[str]]) -> list[Text | Table | Figure]:
@@ -114,34 +114,24 @@ def _show(found: dict[str, PitHistogram], rows: list[list[str]]) -> list[Text | 
         draw_histograms(list(grid.flat), found)
         svg = to_svg(paper)
     caption = (
-        "Histograms of each number's probability integral transform under its own marginal distribution, "
-        "and of the rank of the whole vector among 99 draws of its joint distribution (by the mean of the "
-        "ranks of its numbers). Flat is right. Dark band: 95 % of the bars of a right likelihood, each by "
-        "itself; light band: all bars together."
+        "Histograms of each component's probability integral transform under its marginal "
+        "distribution, and of the rank of the whole vector among 99 draws of its joint "
+        "distribution (by the mean rank of its components). Flat if calibrated. Bands: 95 % of the "
+        "bars of a calibrated forecast, each by itself (dark) and all together (light)."
     )
-    head = ["", "estimate", "95 % interval", "right likelihood", "p"]
+    head = ["", "estimate", "95 % interval", "if calibrated", "p"]
     return [
         Figure(svg, caption, _lead(found)),
-        Table(head, rows, "Location and spread of the normal scores of transforms and ranks."),
+        Table(head, rows, "Location and scale of the normal scores of transforms and ranks."),
     ]
 
 
-Numbers = NDArray[np.float64]
-
-
 class AngularErrors(NamedTuple):
-    """Errors of predicted directions.
+    """Errors of predicted directions."""
 
-    Args:
-        error: ``(N,)``, from the predicted mean direction to the outcome, in (-pi, pi].
-        bias: their mean direction, 0 for the right likelihood.
-        concentration: observed over expected mean cosine, 1 for the right likelihood; below 1 the
-            likelihood is too sure.
-    """
-
-    error: Numbers
-    bias: Effect
-    concentration: Effect
+    error: Numbers  # ``(N,)``, from the predicted mean direction to the outcome, in (-pi, pi]
+    bias: Effect  # their mean direction, 0 if calibrated
+    concentration: Effect  # observed over expected mean cosine; below 1 overconfident
 
 
 def angular_errors(
@@ -151,7 +141,7 @@ def angular_errors(
     weight: ArrayLike | None = None,
     group: ArrayLike | None = None,
 ) -> AngularErrors:
-    r"""Bias and concentration of errors, with 95 % intervals.
+    r"""Estimates bias and concentration of errors, with 95 % intervals.
 
     With e the angle from the mean direction, the bias is the angle of the mean of (cos e, sin e),
     and the expected cosine of each row is 1 minus its circular variance.
@@ -168,15 +158,15 @@ def angular_errors(
     angle = math.atan2(sine, cosine)
     length = math.hypot(cosine, sine)
     off = np.sin(error - angle)  # of mean 0
-    spread = (w * off**2).sum() if group is None else (cluster_sums(w * off, group) ** 2).sum()
-    reach = 1.96 * math.sqrt(float(spread)) / (w.sum() * max(length, 1e-12))
+    variance = (w * off**2).sum() if group is None else (cluster_sums(w * off, group) ** 2).sum()
+    reach = 1.96 * math.sqrt(float(variance)) / (w.sum() * max(length, 1e-12))
     bias = Effect("bias, radians", angle, angle - reach, angle + reach, 0.0)
     name = "mean cosine of errors, observed / expected"
     return AngularErrors(error, bias, ratio(name, np.cos(error), expected, weight=w, group=group))
 
 
 def draw_errors(axes: "Axes", found: AngularErrors, density: tuple[Numbers, Numbers]) -> None:
-    """The histogram of errors and the mean of the predicted densities."""
+    """Draws the histogram of errors and the mean predicted density."""
     edges = np.linspace(-np.pi, np.pi, int(np.clip(len(found.error) // 12, 9, 37)))
     heights, _ = np.histogram(found.error, edges, density=True)
     axes.stairs(heights, edges, color=MODEL, fill=True, alpha=0.45, label="errors")
@@ -189,7 +179,7 @@ def draw_errors(axes: "Axes", found: AngularErrors, density: tuple[Numbers, Numb
 
 
 def directions_section(evidence: Evidence) -> Section | None:
-    """Errors of directions; None for other outcomes."""
+    """Reports errors of directions; None for other outcomes."""
     likelihood = evidence.distribution
     if likelihood is None or not getattr(likelihood, "circular", False) or evidence.value.ndim > 1:
         return None
@@ -202,14 +192,14 @@ def directions_section(evidence: Evidence) -> Section | None:
     bias, sure = found.bias, found.concentration
     lead = (
         f"Outcomes lie {size:.2f} radians from the predicted direction on average; the mean cosine "
-        f"of the errors is {sure.value:.2f} ({sure.low:.2f} to {sure.high:.2f}) of what the likelihoods "
-        "say, and below 1 they are too sure."
+        f"of the errors is {sure.value:.2f} ({sure.low:.2f} to {sure.high:.2f}) times the "
+        "predicted one; below 1 the predictions are overconfident."
     )
     caption = (
-        "Angles between outcomes and predicted mean directions, and the mean of the predicted "
-        "densities, which should run along the histogram."
+        "Angles between outcomes and predicted mean directions, and the mean predicted density, "
+        "which follows the histogram if calibrated."
     )
-    head = ["", "estimate", "95 % interval", "right likelihood", "p"]
+    head = ["", "estimate", "95 % interval", "if calibrated", "p"]
     rows = [effect_row(bias), effect_row(sure)]
     return Section("Errors of direction", lead, [Figure(svg, caption, lead), Table(head, rows, "")])
 

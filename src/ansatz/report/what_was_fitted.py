@@ -1,4 +1,4 @@
-"""What was fitted and why, how the training went, and how to do it again."""
+"""Reports what was fitted, how the training went, and the command that repeats it."""
 
 import shlex
 from typing import TYPE_CHECKING, Any, cast
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 STOPPED = {
     "patience": "the validation loss stopped falling",
-    "steps": "it had taken all its steps",
-    "epochs": "it had made all its passes",
-    "time limit": "its time was up",
+    "steps": "all steps were taken",
+    "epochs": "all epochs were done",
+    "time limit": "the time limit was reached",
     "interrupted": "it was interrupted",
 }
 
 
 def draw_history(axes: "Axes", history: "History") -> None:
-    """Learning curves: the running loss of training, the loss of rows held out, the best step."""
+    """Draws the training loss, the validation loss and the best step."""
     for name, label, colour in (
         ("running_loss", "training (running, with dropout)", INK),
         ("train_loss", "training", LINEAR),
@@ -55,7 +55,7 @@ def draw_history(axes: "Axes", history: "History") -> None:
 
 
 def command_line(evidence: Evidence) -> str | None:
-    """The exact command that repeats the fit; None for a model made in Python."""
+    """Writes the command that repeats the fit; None for a model made in Python."""
     origin = provenance_of(evidence.model)
     if origin is None:
         return None
@@ -65,15 +65,15 @@ def command_line(evidence: Evidence) -> str | None:
 
 
 def _repeated(origin: Provenance) -> Request:
-    """What was asked with what was decided, so that it is decided again."""
+    """Joins the given options with those that the fit chose."""
     given: dict[str, Any] = dict(origin.asked.given)
     seed, folds = origin.asked.options["seed"], given.pop("folds", None)
     columns = {name: value for name, value in origin.column_roles.items() if value}
     named = {"x": given.get("x")} if _must_name_structure(origin) else {}
     named |= {"likelihood": given.get("likelihood"), "network": origin.network}
     found = {name: value for name, value in {**columns, **named}.items() if value}
-    told = {*found, "x", "seed", "test"}
-    found |= {name: value for name, value in given.items() if name not in told}
+    named_already = {*found, "x", "seed", "test"}
+    found |= {name: value for name, value in given.items() if name not in named_already}
     found["seed"] = seed
     if folds is not None:
         found["folds"] = folds
@@ -83,7 +83,7 @@ def _repeated(origin: Provenance) -> Request:
 
 
 def _must_name_structure(origin: Provenance) -> bool:
-    """Whether the data alone do not tell their structure: rows of a table may be signals."""
+    """Whether the data do not determine their structure: rows of a table may be signals."""
     source, x = origin.source, origin.asked.options["x"]
     if source.kind != "file" or x is None:
         return False
@@ -91,7 +91,7 @@ def _must_name_structure(origin: Provenance) -> bool:
 
 
 def python_lines(evidence: Evidence) -> str:
-    """The same as lines of Python."""
+    """Writes the Python that repeats the fit."""
     origin = provenance_of(evidence.model)
     if origin is None:
         face = estimator_of(evidence.model)
@@ -114,7 +114,7 @@ def _constructor(face: Any) -> str:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Likelihood, network, recipe, learning curves, and the lines that repeat the fit."""
+    """Reports likelihood, network, recipe, learning curves and how to repeat the fit."""
     fit, model = evidence.fit, evidence.model
     parts: list[Text | Table | Figure] = [Table(["", ""], _facts(evidence), "")]
     if fit.get("candidates"):
@@ -131,7 +131,7 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def describe_network(evidence: Evidence) -> str:
-    """The network in a few words."""
+    """Describes the network in a few words."""
     model = evidence.model
     if not model.has_features:
         return "a constant model"
@@ -144,18 +144,18 @@ def describe_network(evidence: Evidence) -> str:
 
 
 def likelihood_name(evidence: Evidence) -> str:
-    """The likelihood as the user would say it."""
-    told = evidence.fit.get("likelihood")
-    return str(told or getattr(evidence.likelihood, "likelihood", evidence.likelihood).name)
+    """Names the likelihood as in options."""
+    name = evidence.fit.get("likelihood")
+    return str(name or getattr(evidence.likelihood, "likelihood", evidence.likelihood).name)
 
 
 def _lead(evidence: Evidence) -> str:
     likelihood = likelihood_name(evidence)
-    why = "was asked for"
+    why = "was given"
     if evidence.fit.get("candidates"):
-        why = "was chosen among the likelihoods whose support holds the values, by out-of-fold log score"
+        why = "was chosen by out-of-fold log score among those whose support contains the values"
     elif _was_derived(evidence):
-        why = "is what the values of the outcome allow"
+        why = "follows from the values of the outcome"
     kind = "likelihood" if evidence.likelihood.has_distribution else "loss"
     return f"{describe_network(evidence).capitalize()} with the {kind} {likelihood}, which {why}."
 
@@ -181,10 +181,8 @@ def _facts(evidence: Evidence) -> list[list[Any]]:
     if recipe:
         facts.append(["recipe", recipe])
     if rows:
-        told = ", ".join(
-            f"{rows[part]} {part}" for part in ("train", "valid", "test") if rows.get(part)
-        )
-        facts.append([evidence.unit.many, told])
+        parts = [part for part in ("train", "valid", "test") if rows.get(part)]
+        facts.append([evidence.unit.many, ", ".join(f"{rows[part]} {part}" for part in parts)])
     if history is not None and history.stop_reason:
         reason = STOPPED.get(history.stop_reason, history.stop_reason)
         best = f"; the weights of step {history.best_step} were kept" if history.best_step else ""
@@ -218,8 +216,8 @@ def _candidates(candidates: list[dict[str, Any]]) -> Table:
     return Table(
         ["likelihood", "out-of-fold log score", "worse by", "±"],
         rows,
-        "How the likelihoods compare on the rows learned from, by small networks; the simplest likelihood within "
-        "one standard error of the best is taken.",
+        "Log scores of small networks, cross-validated on the training rows; the simplest "
+        "likelihood within one standard error of the best is chosen.",
     )
 
 
@@ -228,7 +226,7 @@ def _curves(history: "History") -> Figure:
         draw_history(paper.subplots(), history)
         return Figure(
             to_svg(paper),
-            "The loss while the network learned; the dotted line is the step whose weights were "
-            "kept. Units of the loss are those of training, which may scale the outcome.",
+            "The loss during training; the dotted line marks the step whose weights were kept. The "
+            "loss is that of training, which may scale the outcome.",
             "Learning curves.",
         )

@@ -1,16 +1,12 @@
 """AlexNet's colour noise is centred and follows the principal colours."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.data.augmentation import PcaColor
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, draws: int = 20_000, deviation: float = 0.1) -> Finding:
@@ -69,7 +65,7 @@ def mean_gap(shifts: Tensor) -> float:
     return float((shifts.mean(0) / (shifts.std(0) / len(shifts) ** 0.5)).abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The variance of the shift along each principal colour."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -18,12 +18,6 @@ def log_beta_weight(a: Tensor, b: Tensor, log_x: Tensor, log_y: Tensor) -> Tenso
 
     The first two are a :func:`relative_entropy`, the last is :func:`log_beta_peak`. At a = b = 1e8
     the plain terms are 1e8 each. Twice differentiable in everything.
-
-    Args:
-        a: the first shape.
-        b: the second shape.
-        log_x: log x, any number <= 0.
-        log_y: log(1 - x), which log_x alone may have lost.
     """
     return log_beta_peak(a, b) - relative_entropy(a, b, log_x, log_y)
 
@@ -305,12 +299,6 @@ def log_sum_below(y: Tensor, a: Tensor, b: Tensor, n: Tensor) -> Tensor:
 
     All terms are positive, so that no digits cancel; as logarithms none overflows. Rows of similar
     length are summed together. Twice differentiable in a and b.
-
-    Args:
-        y: the count, in double precision as the others.
-        a: the first shape.
-        b: the second shape.
-        n: the number of trials.
 
     Shapes:
         - y, a, b, n: the same.

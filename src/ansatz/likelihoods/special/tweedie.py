@@ -10,7 +10,7 @@ from ansatz.likelihoods.special.gamma import stirling
 from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.special.tensors import refuse_second_derivative, wide
 
-_NODES = 128  # terms at most; more than so many are sampled
+_NODES = 128  # terms at most; of more than these a sample is summed
 _BLOCK = 2**15  # terms at a time: few calls for a batch, little memory for a million outcomes
 _ROWS = 4096  # outcomes at a time
 _CEILING = math.log(1e8)  # of log rate: beyond, the normal limit is exact to 1e-9

@@ -1,4 +1,4 @@
-"""What classes contribute to a report."""
+"""Supplies what classes add to a report and a comparison."""
 
 from typing import Any
 
@@ -19,19 +19,19 @@ from ansatz.report.paired_scores import Evaluated, ScorePair, log_score_pair
 
 
 class ClassesReport(OutcomeReport):
-    """Asks whether probabilities of classes are right."""
+    """The contribution of classes: calibration of probabilities."""
 
     def calibration(self, evidence: Evidence) -> str:
-        """Spiegelhalter's test of the probabilities."""
+        """Tests the probabilities by Spiegelhalter's z."""
         return _calibration(evidence)
 
     def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-        """Log score, accuracy, Brier score and area under the ROC curve."""
+        """Estimates log score, accuracy, Brier score and area under the ROC curve."""
         found = _estimates(forecast, evidence.value, evidence.weight)
         return {**estimate_nll(evidence, forecast), **found}
 
     def response(self, evidence: Evidence) -> Response:
-        """The probability of the second of two classes, of the most frequent ones of more."""
+        """Chooses the second of two classes, or the most frequent ones."""
         assert evidence.classes is not None
         labels = [f"P({printable(label, 24)})" for label in evidence.classes]
         if len(labels) == 2:
@@ -43,7 +43,7 @@ class ClassesReport(OutcomeReport):
     def respond(
         self, outcome: Any, predictive: Predictive, response: Response
     ) -> NDArray[np.float64]:
-        """Probabilities of classes."""
+        """Computes probabilities of classes."""
         served, _ = outcome.distribution(predictive, torch.zeros(len(predictive.raw)))
         probs = served.probs
         both = torch.stack([1 - probs, probs], -1) if probs.ndim == 1 else probs
@@ -51,20 +51,20 @@ class ClassesReport(OutcomeReport):
         return found
 
     def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
-        """Whether the rows have the same labels."""
+        """Whether the labels are equal."""
         return np.array_equal(labels_of(a), labels_of(b))
 
     def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:
-        """The log score of each row."""
+        """Computes the log score of each row."""
         return log_score_pair(a, b)
 
     def score_beside(self, a: Evaluated, b: Evaluated) -> ScorePair:
-        """The Brier score of each row."""
+        """Computes the Brier score of each row."""
         return ScorePair("brier", _brier(a), _brier(b), higher=False)
 
 
 def labels_of(evaluated: Evaluated) -> NDArray[Any]:
-    """Outcomes as text; codes below 0 stand for what has no label."""
+    """Returns outcomes as text; codes below 0 have no label."""
     codes = evaluated.job.y.long().numpy()
     labels = np.append(np.asarray(evaluated.model.outcome.labels).astype(str), "")
     found: NDArray[Any] = labels[np.where(codes < 0, len(labels) - 1, codes)]
@@ -72,7 +72,7 @@ def labels_of(evaluated: Evaluated) -> NDArray[Any]:
 
 
 def spiegelhalter(event: Tensor, forecast: Tensor, weight: Tensor) -> float:
-    r"""Spiegelhalter's z: standard normal if each event has the probability that was forecast.
+    r"""Computes Spiegelhalter's z, standard normal if the forecasts are calibrated.
 
     .. math:: z = \frac{\sum_i w_i (y_i - p_i)(1 - 2 p_i)}
               {\sqrt{\sum_i w_i (1 - 2 p_i)^2 p_i (1 - p_i)}}
@@ -93,23 +93,19 @@ def _calibration(evidence: Evidence) -> str:
     if probs.ndim == 1:
         event, forecast = evidence.value.double(), probs.double()
         assert evidence.classes is not None
-        what = f"the probability of '{printable(evidence.classes[1], 40)}'"
+        what = f"'{printable(evidence.classes[1], 40)}'"
     else:
         forecast, code = probs.double().max(-1)
         event = (code == evidence.value).double()
-        what = "the probability of the class that it predicts"
+        what = "the predicted class"
     total = float(evidence.weight.sum())
     said = float((forecast * evidence.weight).sum()) / total
     seen = float((event * evidence.weight).sum()) / total
     p = 2 * float(stats.norm.sf(abs(spiegelhalter(event, forecast, evidence.weight))))
-    told = f"{what} averages {percent(said)} where {percent(seen)} came true"
+    words = f"the mean probability of {what} is {percent(said)}, its frequency {percent(seen)}"
     test = f"Spiegelhalter's test, p = {p:.2f}" if p >= 0.01 else "Spiegelhalter's test, p < 0.01"
-    verdict_ = (
-        f"it is calibrated as far as these {evidence.unit.many} can tell"
-        if p >= 0.05
-        else "it is not calibrated"
-    )
-    return f"{told}; {verdict_} ({test})."
+    verdict = "no miscalibration is detected" if p >= 0.05 else "it is not calibrated"
+    return f"{words}; {verdict} ({test})."
 
 
 def _estimates(forecast: Forecast, y: Tensor, weight: Tensor) -> dict[str, Estimate]:
@@ -142,7 +138,7 @@ def _estimates(forecast: Forecast, y: Tensor, weight: Tensor) -> dict[str, Estim
 
 
 def _brier(evaluated: Evaluated) -> NDArray[np.float64]:
-    """(p - y)^2 of two classes, the sum over the classes of more."""
+    """Computes (p - y)^2 of two classes, the sum over the classes of more."""
     probability: Tensor = evaluated.distribution.probs.double()  # type: ignore[union-attr]
     y = evaluated.job.y.long()
     if probability.ndim == 1:

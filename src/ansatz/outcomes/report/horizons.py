@@ -1,4 +1,4 @@
-"""Predicted risks by a horizon against what happened, where some rows are censored."""
+"""Compares predicted with observed risks by a horizon under censoring."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Risk(NamedTuple):
     observed: float  # 1 - Kaplan-Meier, or Aalen-Johansen with several causes
     low: float  # of the 95 % interval of ``observed``
     high: float
-    rows: float  # how many, by weight
+    rows: float  # number of rows, by weight
 
 
 def observed_risk(
@@ -32,7 +32,7 @@ def observed_risk(
     weight: ArrayLike | None = None,
     entry: ArrayLike | None = None,
 ) -> tuple[float, float, float]:
-    r"""The share with an event by the horizon, and its 95 % interval.
+    r"""Estimates the risk of an event by the horizon, with its 95 % interval.
 
     1 - Kaplan-Meier, with Greenwood's variance on the scale of log(-log S), which keeps the
     interval within 0 and 1.
@@ -40,9 +40,9 @@ def observed_risk(
     Args:
         time: ``(N,)``, of the event or of the end of observation.
         event: ``(N,)``, 1, or 0 for censored.
-        horizon: by when.
+        horizon: the time.
         weight: ``(N,)`` frequency weights.
-        entry: ``(N,)``, from when rows were watched.
+        entry: ``(N,)``, when observation began.
 
     References:
         Kalbfleisch and Prentice (2002), The Statistical Analysis of Failure Time Data, section 1.4.
@@ -56,7 +56,7 @@ def observed_risk(
         risk = float(w[(t >= at) & (start < at)].sum())
         survival *= 1 - died / risk
         greenwood += died / (risk * (risk - died)) if risk > died else math.inf
-    if survival >= 1:  # no event: at most 3 of n could have had one (95 %)
+    if survival >= 1:  # no event: the upper limit is 3 / n (95 %)
         total = float(w.sum())
         return 0.0, 0.0, min(1.0, 3.0 / total) if total > 0 else math.nan
     if survival <= 0 or not math.isfinite(greenwood):
@@ -76,16 +76,16 @@ def incidence_risk(
     resamples: int = 60,
     seed: int = 0,
 ) -> tuple[float, float, float]:
-    """The share with an event of one cause by the horizon, by Aalen-Johansen and bootstrap.
+    """Estimates the risk of one cause by the horizon, by Aalen-Johansen and bootstrap.
 
     Args:
         time: ``(N,)``.
         event: ``(N,)`` codes of causes, 0 for censored.
-        horizon: by when.
-        cause: which.
+        horizon: the time.
+        cause: its code.
         weight: ``(N,)`` frequency weights.
         resamples: bootstrap samples of rows.
-        seed: of them.
+        seed: of the samples.
     """
     t = torch.from_numpy(np.asarray(time, dtype=np.float64))
     d = torch.from_numpy(np.asarray(event).astype(np.int64))
@@ -101,7 +101,7 @@ def incidence_risk(
 
 
 def choose_horizons(time: ArrayLike, event: ArrayLike, count: int = 3) -> list[float]:
-    """Times by which a quarter, a half and three quarters of the seen events have happened."""
+    """Chooses times by which a quarter, a half and three quarters of the events occurred."""
     seen = np.asarray(time, dtype=np.float64)[np.asarray(event) > 0]
     if not len(seen):
         return []
@@ -118,24 +118,24 @@ def calibrate(
     cause: int | None = None,
     weight: ArrayLike | None = None,
     entry: ArrayLike | None = None,
-    parts: int | None = None,
+    bins: int | None = None,
 ) -> list[Risk]:
-    """Observed against predicted risk in parts of equal size, by predicted risk.
+    """Compares observed with predicted risk in bins of equal size, by predicted risk.
 
     Args:
         risk: ``(N,)`` predicted probabilities of an event by the horizon.
         time: ``(N,)``.
         event: ``(N,)``.
-        horizon: by when.
+        horizon: the time.
         cause: the code of the event among several; None for one kind.
         weight: ``(N,)`` frequency weights.
         entry: ``(N,)``.
-        parts: how many; by default about 80 rows in each, 1 to 10 parts.
+        bins: number of bins; by default 1 to 10, about 80 rows in each.
     """
     p, t, d = (np.asarray(part, dtype=np.float64) for part in (risk, time, event))
     w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
     start = None if entry is None else np.asarray(entry, dtype=np.float64)
-    count = parts or int(np.clip(len(t) // 80, 1, 10))
+    count = bins or int(np.clip(len(t) // 80, 1, 10))
     found = []
     for rows in np.array_split(np.argsort(p, kind="stable"), count):
         if not w[rows].sum() > 0:
@@ -153,7 +153,7 @@ def calibrate(
 def reference_curve(
     time: ArrayLike, event: ArrayLike, times: Sequence[float], weight: ArrayLike | None = None
 ) -> Numbers:
-    """The Kaplan-Meier curve of training rows at some times: a forecast that knows no x."""
+    """Computes the Kaplan-Meier curve of training rows at some times, without features."""
     t = torch.from_numpy(np.asarray(time, dtype=np.float64))
     d = torch.from_numpy((np.asarray(event) > 0).astype(np.int64))
     w = None if weight is None else torch.from_numpy(np.asarray(weight, dtype=np.float64))

@@ -1,4 +1,4 @@
-"""What classes of elements contribute to a report: scores example by example."""
+"""Supplies what masks add to a report and a comparison, scored example by example."""
 
 import math
 
@@ -13,7 +13,7 @@ from ansatz.figures.section import Cell, Chapter, Section, Table
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import Estimate, boundary_f1, dice, iou, mean_estimate, overlap, pixel_error
 from ansatz.metrics.segmentation import reduce_classes
-from ansatz.outcomes.report.mask_reliability import of_cells
+from ansatz.outcomes.report.mask_reliability import pixel_calibration
 from ansatz.report.baselines import Forecast, baselines
 from ansatz.report.evidence import Evidence
 from ansatz.report.outcome_report import OutcomeReport
@@ -22,7 +22,7 @@ from ansatz.report.recalibration import NONE, TITLE, paired_change
 
 
 def labelled(y: Tensor) -> Tensor:
-    """1 where a cell has a label, ``(N, *size)`` in double."""
+    """Marks labelled pixels by 1, ``(N, *size)`` in double."""
     return (y != UNLABELLED).double()
 
 
@@ -30,7 +30,7 @@ MOST = 20  # classes
 
 
 def classes_section(evidence: Evidence) -> Section | None:
-    """Dice, IoU, boundary F1 and wrong cells of every class and model."""
+    """Reports Dice, IoU, boundary F1 and error rates of every class and model."""
     forecasts = baselines(evidence).forecasts
     classes = [] if evidence.classes is None else [str(name) for name in evidence.classes]
     rows: list[list[Cell]] = []
@@ -42,15 +42,14 @@ def classes_section(evidence: Evidence) -> Section | None:
     mine = found["model"]["Dice"]
     order = sorted(range(len(classes)), key=lambda k: mine[k])
     lead = (
-        f"The class that is found worst is “{classes[order[0]]}”, with a Dice coefficient of "
-        f"{mine[order[0]]:.3f}; the best “{classes[order[-1]]}”, with {mine[order[-1]]:.3f}."
+        f"The worst class is “{classes[order[0]]}”, with a Dice coefficient of "
+        f"{mine[order[0]]:.3f}, the best “{classes[order[-1]]}”, with {mine[order[-1]]:.3f}."
     )
     head = ["class", "model", *found["model"]]
     caption = (
         f"Means over the test {evidence.unit.many}. Dice, IoU and boundary F1 are 1 where a class "
-        "is "
-        "absent from both masks. Missed: cells of the class that are given another one; "
-        "said wrongly: cells that are given the class and are of another."
+        "is absent from both masks. Missed: share of the class that is predicted as another; "
+        "false: share of the predictions of the class that are of another."
     )
     return Section("Scores of each class", lead, [Table(head, rows, caption)])
 
@@ -59,8 +58,8 @@ def _by_class(evidence: Evidence, forecast: Forecast, count: int) -> dict[str, l
     y, cells = evidence.outcome.clamp(min=0), labelled(evidence.outcome)
     found = overlap(y, forecast.point, cells, classes=count)
     weight = evidence.weight
-    both, true, said = found.both, found.true, found.predicted
-    union = true + said - both
+    both, true, predicted = found.both, found.true, found.predicted
+    union = true + predicted - both
 
     def mean(part: torch.Tensor, whole: torch.Tensor) -> list[float]:
         value = torch.where(whole > 0, part / whole.clamp(min=1e-300), 1.0)
@@ -72,27 +71,27 @@ def _by_class(evidence: Evidence, forecast: Forecast, count: int) -> dict[str, l
 
     edges = _edges(y, forecast.point, cells, weight, count)
     return {
-        "Dice": mean(2 * both, true + said),
+        "Dice": mean(2 * both, true + predicted),
         "IoU": mean(both, union),
         "boundary F1": edges,
         "missed": share(true - both, true),
-        "said wrongly": share(said - both, said),
+        "false": share(predicted - both, predicted),
     }
 
 
 def _edges(
     y: torch.Tensor, codes: torch.Tensor, cells: torch.Tensor, weight: torch.Tensor, count: int
 ) -> list[float]:
-    """Boundary F1 of each class; of two classes the metric is that of the second alone."""
+    """Computes boundary F1 of each class; of two classes of the second only."""
     whole = cells * weight.reshape(-1, *(1,) * (y.ndim - 1))
     values = boundary_f1(y, codes, whole, classes=count, reduction="none")  # (N, K) or (N, 1)
     padded = torch.cat([torch.full((len(values), count - values.shape[1]), torch.nan), values], 1)
-    means = reduce_classes(padded, weight, reduction="class")  # of two classes the second alone
+    means = reduce_classes(padded, weight, reduction="class")
     return [math.nan] * (count - len(means)) + [float(value) for value in means]
 
 
 def recalibration_section(evidence: Evidence) -> Section | None:
-    """The log score of cells before and after; one sentence where there was no recalibration."""
+    """Reports the nll of pixels before and after; one sentence without recalibration."""
     if not evidence.likelihood.has_distribution:
         return None
     done = evidence.model.recalibration
@@ -108,39 +107,36 @@ def recalibration_section(evidence: Evidence) -> Section | None:
     gap = change.difference
     verdict = "improved" if gap.high < 0 else "worsened" if gap.low > 0 else "hardly changed"
     lead = (
-        f"The logits were divided by a temperature of {done.value:.3f}, found on out-of-fold "
-        f"cells. On the test {evidence.unit.many}, which took part in neither, it {verdict} the "
-        "nll: "
-        f"{number(change.before)} before, {number(change.after)} after (change "
-        f"{number(gap.value, 2)}, {number(gap.low, 2)} to {number(gap.high, 2)}; "
-        f"{evidence.unit.many} count, not cells)."
+        f"The logits were divided by a temperature of {done.value:.3f}, estimated on out-of-fold "
+        f"pixels. On the test {evidence.unit.many} the nll {verdict}: {number(change.before)} "
+        f"before, {number(change.after)} after (change {number(gap.value, 2)}, "
+        f"{number(gap.low, 2)} to {number(gap.high, 2)}, over {evidence.unit.many}, not pixels)."
     )
     rows: list[list[Cell]] = [[name, done.before[name], done.after[name]] for name in done.before]
-    caption = "On cells of examples left out, where it was found."
+    caption = "On the out-of-fold pixels that it was estimated on."
     return Section(TITLE, lead, [Table(["metric", "before", "after"], rows, caption)])
 
 
 _HERE = "ansatz.outcomes.report"
 _CHAPTERS = [
     Chapter(41, "scores of each class", f"{_HERE}.mask:classes_section"),
-    Chapter(42, "reliability of the cells' probabilities", f"{_HERE}.mask_reliability:section"),
+    Chapter(42, "reliability of the pixels' probabilities", f"{_HERE}.mask_reliability:section"),
     Chapter(43, "recalibration", f"{_HERE}.mask:recalibration_section"),
 ]
 
 
 class MaskReport(OutcomeReport):
-    """Scores a class for every element, example by example.
+    """The contribution of masks, whose scores are averaged over examples.
 
-    An example is one unit: its elements are not independent of each other, and a standard error
-    that counts elements would be far too small.
+    The pixels of an example are dependent: standard errors count examples.
     """
 
     def chapters(self) -> list[Chapter]:
-        """Scores, reliability and recalibration of elements."""
+        """Lists the chapters on scores, reliability and recalibration of pixels."""
         return _CHAPTERS
 
     def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-        """Dice, IoU, boundary F1, wrong cells and the log score, with each example's influence."""
+        """Estimates Dice, IoU, boundary F1, pixel error and log score, with influences."""
         y, codes, weight = evidence.outcome.clamp(min=0), forecast.point, evidence.weight
         cells = labelled(evidence.outcome)
         classes = [] if evidence.classes is None else list(evidence.classes)
@@ -152,39 +148,39 @@ class MaskReport(OutcomeReport):
             if name == "dice" and count > 2:
                 for k, label in enumerate(classes):
                     found[f"dice_{label}"] = _mean_of_classes(values[:, k : k + 1], weight)
-        share = cells.flatten(1).mean(1)  # labelled cells of each image
+        share = cells.flatten(1).mean(1)  # labelled share of each image
         wrong = pixel_error(y, codes, cells, reduction="image").nan_to_num()
-        found["pixel_error"] = _mean_of_cells(wrong, share, weight)
-        found["accuracy"] = _mean_of_cells(1 - wrong, share, weight)
+        found["pixel_error"] = _mean_of_pixels(wrong, share, weight)
+        found["accuracy"] = _mean_of_pixels(1 - wrong, share, weight)
         if forecast.losses is not None:
-            found["nll"] = _mean_of_cells(forecast.losses, share, weight)
+            found["nll"] = _mean_of_pixels(forecast.losses, share, weight)
         return found
 
     def calibration(self, evidence: Evidence) -> str:
-        """Whether predicted classes are as often right as their probabilities say."""
-        return of_cells(evidence)
+        """Compares predicted probabilities with accuracy."""
+        return pixel_calibration(evidence)
 
     def response(self, evidence: Evidence) -> None:
-        """None: elements have no effect of a feature in common."""
+        """None: pixels have no common feature."""
         return None
 
     def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
-        """Whether the masks are the same."""
+        """Whether the masks are equal."""
         return torch.equal(a.job.y, b.job.y)
 
     def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:
-        """Dice's coefficient of each example, the mean over its classes."""
+        """Computes the Dice coefficient of each example, the mean over its classes."""
         return ScorePair("dice", _dice(a), _dice(b), higher=True)
 
     def score_beside(self, a: Evaluated, b: Evaluated) -> ScorePair:
-        """The log score of the cells of each example; the share of wrong cells without a likelihood."""
+        """Computes the mean log score of each example; pixel error without a likelihood."""
         if a.likelihood.has_distribution and b.likelihood.has_distribution:
             return log_score_pair(a, b)
         return ScorePair("pixel_error", _wrong(a), _wrong(b), higher=False)
 
 
 def _mean_of_classes(values: Tensor, weight: Tensor) -> Estimate:
-    """The mean over images and then over classes; a number that is not defined has no say."""
+    """Averages over images and then over classes, ignoring undefined numbers."""
     means, influences = [], []
     for column in values.T:
         there = column.isfinite() & (weight > 0)
@@ -199,8 +195,8 @@ def _mean_of_classes(values: Tensor, weight: Tensor) -> Estimate:
     return Estimate(sum(means) / len(means), torch.stack(influences).mean(0))
 
 
-def _mean_of_cells(values: Tensor, share: Tensor, weight: Tensor) -> Estimate:
-    """The mean over labelled cells: a ratio of means of images."""
+def _mean_of_pixels(values: Tensor, share: Tensor, weight: Tensor) -> Estimate:
+    """Averages over labelled pixels: a ratio of means of images."""
     size = mean_estimate(share, weight).value
     value = mean_estimate(values * share, weight).value / size
     return Estimate(value, share * (values - value) / size)

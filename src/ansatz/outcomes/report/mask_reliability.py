@@ -1,4 +1,4 @@
-"""Are the probabilities of cells right? Reliability on a sample of the cells of test images."""
+"""Reports the reliability of predicted pixel probabilities on a sample of pixels."""
 
 from typing import NamedTuple
 
@@ -16,30 +16,27 @@ from ansatz.report.corp import Reliability, decompose, reliability
 from ansatz.report.evidence import Evidence
 from ansatz.report.reliability import draw_reliability
 
-CELLS = 4_000  # that are drawn
-MOST = 5  # classes that are asked about
+PIXELS = 4_000  # of the sample
+MOST = 5  # classes shown
 
 
-class Cells(NamedTuple):
-    """Labelled cells drawn at random from all test images alike."""
+class Pixels(NamedTuple):
+    """Labelled pixels, sampled equally from all test images."""
 
     probabilities: Tensor  # (M, K)
     codes: Tensor  # (M,)
-    image: Tensor  # (M,), which image each is of
+    image: Tensor  # (M,), the index of its image
 
 
-def draw_cells(evidence: Evidence) -> Cells:
-    """A sample of labelled cells, as many of each image."""
-    if "cells" not in evidence.kept:
-        evidence.kept["cells"] = _draw(evidence)
-    found: Cells = evidence.kept["cells"]
-    return found
+def sample_pixels(evidence: Evidence) -> Pixels:
+    """Samples labelled pixels, equally many of each image."""
+    return evidence.once("pixels", lambda: _draw(evidence))
 
 
-def _draw(evidence: Evidence) -> Cells:
+def _draw(evidence: Evidence) -> Pixels:
     (likelihood, raw), y = evidence.predictive(), evidence.outcome
     generator = torch.Generator().manual_seed(evidence.seed)
-    each = max(1, CELLS // len(y))
+    each = max(1, PIXELS // len(y))
     probabilities, codes, image = [], [], []
     for n in range(len(y)):
         known = (y[n].flatten() >= 0).nonzero().squeeze(1)
@@ -49,36 +46,33 @@ def _draw(evidence: Evidence) -> Cells:
         probabilities.append(evidence.model.of_classes.probabilities(found))
         codes.append(y[n].flatten()[chosen])
         image.append(torch.full((len(chosen),), n))
-    return Cells(torch.cat(probabilities).double(), torch.cat(codes).long(), torch.cat(image))
+    return Pixels(torch.cat(probabilities).double(), torch.cat(codes).long(), torch.cat(image))
 
 
-def of_cells(evidence: Evidence) -> str:
-    """Whether predicted classes of cells are as often right as their probabilities say.
-
-    The standard error counts images: cells of one image are not independent.
-    """
-    cells = draw_cells(evidence)
+def pixel_calibration(evidence: Evidence) -> str:
+    """Compares predicted probabilities with accuracy; the standard error is over images."""
+    cells = sample_pixels(evidence)
     said, top = cells.probabilities.max(1)
     right = (top == cells.codes).double()
     images = [cells.image == n for n in range(len(evidence.outcome))]
     gaps = torch.stack([(right[at] - said[at]).mean() for at in images if bool(at.any())])
     gap = float(gaps.mean())
     error = float(gaps.std() / len(gaps) ** 0.5) if len(gaps) > 1 else float("nan")
-    told = (
-        f"the probability of the class that it predicts for a cell averages "
-        f"{percent(float(said.mean()))} where {percent(float(right.mean()))} came true, a "
-        f"difference of {with_error(100 * gap, 100 * error)} points over {evidence.unit.many}"
+    words = (
+        f"the mean probability of the predicted class of a pixel is {percent(float(said.mean()))}, "
+        f"the accuracy {percent(float(right.mean()))}, a difference of "
+        f"{with_error(100 * gap, 100 * error)} points over {evidence.unit.many}"
     )
     if not error > 0:
-        return f"{told}."
+        return f"{words}."
     if abs(gap) < 2 * error:
-        return f"{told}; it is calibrated as far as these {evidence.unit.many} can tell."
-    return f"{told}: it is {'over' if gap < 0 else 'under'}confident."
+        return f"{words}; no miscalibration is detected."
+    return f"{words}: it is {'over' if gap < 0 else 'under'}confident."
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Reliability diagrams of the classes of cells."""
-    cells = draw_cells(evidence)
+    """Reports reliability diagrams of pixel classes."""
+    cells = sample_pixels(evidence)
     count = cells.probabilities.shape[1]
     asked = [1] if count == 2 else list(range(min(count, MOST + 1)))
     names = [] if evidence.classes is None else [printable(n, 24) for n in evidence.classes]
@@ -91,18 +85,17 @@ def section(evidence: Evidence) -> Section | None:
         parts = decompose(event.numpy(), forecast.numpy())
         error = float(ece(event, forecast))
         rows.append([names[k], *(f"{part:.4f}" for part in parts), f"{error:.4f}"])
-    lead = of_cells(evidence)
+    lead = pixel_calibration(evidence)
     head = ["class", "Brier", "miscalibration", "discrimination", "uncertainty", "ECE"]
     table = Table(head, rows, "Brier = miscalibration − discrimination + uncertainty, exactly.")
     note = Text(
-        f"On {number(len(cells.codes))} labelled cells, as many of each of "
-        f"{len(evidence.outcome)} {evidence.unit.many}. The band takes cells for independent, "
-        "which "
-        "neighbours are not: leaving it a little proves nothing.",
+        f"On {number(len(cells.codes))} labelled pixels, equally many of each of "
+        f"{len(evidence.outcome)} {evidence.unit.many}. The band assumes independent pixels and is "
+        "too narrow for neighbouring ones.",
         "note",
     )
     return Section(
-        "Are the cells' probabilities right?",
+        "Reliability of pixel probabilities",
         lead[0].upper() + lead[1:],
         [_figure(lines), table, note],
     )
@@ -122,7 +115,7 @@ def _figure(lines: dict[str, Reliability]) -> Figure:
         svg = to_svg(paper)
     return Figure(
         svg,
-        "Share of cells that are of the class against its predicted probability, by isotonic "
-        "regression. Bars at the bottom: how often each probability was predicted.",
-        f"Reliability of the probabilities of cells: {', '.join(lines)}.",
+        "Share of pixels of the class against its predicted probability, by isotonic regression. "
+        "Bars at the bottom: histogram of the predicted probabilities.",
+        f"Reliability of pixel probabilities: {', '.join(lines)}.",
     )

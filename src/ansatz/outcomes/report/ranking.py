@@ -1,4 +1,4 @@
-"""What rankings contribute to a report."""
+"""Supplies what rankings add to a report and a comparison."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 Numbers = NDArray[np.float64]
-MOST = 12  # items that are shown
+MOST = 12  # items shown
 
 
 class FirstPlaces(NamedTuple):
-    """How often each item came first."""
+    """Observed and expected first places of each item."""
 
     observed: Numbers  # ``(K,)`` first places
     expected: Numbers  # ``(K,)``, the sum of their predicted probabilities
     ratios: list[Effect]  # observed over expected, with intervals
-    p_value: float  # of Pearson's chi-square over items, which the model was not fitted to
+    p_value: float  # of Pearson's chi-square over items
 
 
 def first_places(
@@ -46,16 +46,16 @@ def first_places(
     weight: ArrayLike | None = None,
     group: ArrayLike | None = None,
 ) -> FirstPlaces:
-    r"""First places observed and expected.
+    r"""Counts observed and expected first places.
 
     Item k is expected to be first with probability :math:`e^{s_k} / \sum_j e^{s_j}`, the sum over
-    those that could have been: all items, or where unranked ones were absent, the ranked ones.
+    all items, or over the ranked ones where unranked items are absent.
 
     Args:
-        distribution: one likelihood per row.
+        distribution: the predicted distribution of each row.
         y: ``(N, L)`` orders, best first, -1 behind the last ranked item.
         weight: ``(N,)`` frequency weights.
-        group: ``(N,)``, rows that may depend on each other.
+        group: ``(N,)`` group labels.
     """
     code = y.long()
     rows, items = len(code), distribution.items
@@ -76,7 +76,7 @@ def first_places(
 
 
 def draw_first_places(axes: "Axes", found: FirstPlaces, names: list[str]) -> None:
-    """Observed and expected first places of the items that were expected to come first most often."""
+    """Draws observed and expected first places of the items with the most expected."""
     chosen = np.argsort(-found.expected, kind="stable")[:MOST][::-1]
     place = np.arange(len(chosen))
     ends = np.array([[found.ratios[k].low, found.ratios[k].high] for k in chosen])
@@ -91,7 +91,7 @@ def draw_first_places(axes: "Axes", found: FirstPlaces, names: list[str]) -> Non
 
 
 def section(evidence: Evidence) -> Section | None:
-    """First places observed and expected; None for other outcomes."""
+    """Reports observed and expected first places; None for other outcomes."""
     likelihood = evidence.distribution
     if not isinstance(likelihood, RankingDistribution):
         return None
@@ -104,7 +104,7 @@ def section(evidence: Evidence) -> Section | None:
         svg = to_svg(paper)
     off = sum(part.excludes_neutral for part in found.ratios if part.value == part.value)
     lead = (
-        f"First places differ from the predicted number, beyond their 95 % intervals, for {off} of "
+        f"The expected number of first places is outside the 95 % interval for {off} of "
         f"{likelihood.items} items; p over all items {p_text(found.p_value)}."
     )
     chosen = np.argsort(-found.expected, kind="stable")[:MOST]
@@ -119,9 +119,9 @@ def section(evidence: Evidence) -> Section | None:
         for k in chosen
     ]
     head = ["item", "first places", "expected", "ratio", "95 % interval"]
-    caption = "First places on the test rows with 95 % intervals, and the number expected."
+    caption = "Observed first places on the test rows with 95 % intervals, and expected ones."
     return Section(
-        "Do items come first as often as predicted?",
+        "Calibration of first places",
         lead,
         [Figure(svg, caption, lead), Table(head, rows, caption)],
     )
@@ -131,42 +131,42 @@ _FIRST = Chapter(33, "first places of rankings", "ansatz.outcomes.report.ranking
 
 
 class RankingReport(OutcomeReport):
-    """Asks whether items come first as often as predicted."""
+    """The contribution of rankings: calibration of first places."""
 
     def chapters(self) -> list[Chapter]:
-        """Those of any likelihood, and one on first places."""
+        """Lists the chapters of any likelihood, and one on first places."""
         return [*super().chapters(), _FIRST]
 
     def calibration(self, evidence: Evidence) -> str:
-        """Nothing is to be said in a sentence."""
-        return "orders have no intervals to be evaluated by."
+        """Refers to the section."""
+        return "see the first places below."
 
     def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-        """The log score."""
+        """Estimates the log score."""
         return estimate_nll(evidence, forecast)
 
     def response(self, evidence: Evidence) -> Response:
-        """The chance of coming first."""
+        """Chooses the probabilities of the first items to be ranked first."""
         items = [f"P({printable(item, 24)} first)" for item in evidence.model.labels]
         return Response(tuple(items[:CURVES]), tuple(range(min(CURVES, len(items)))))
 
     def respond(
         self, outcome: Any, predictive: Predictive, response: Response
     ) -> NDArray[np.float64]:
-        """Chances of coming first."""
+        """Computes probabilities of the first place."""
         with torch.no_grad():
             first: Any = predictive.distribution
             found: NDArray[np.float64] = first.probs[:, list(response.picks)].numpy()
         return found
 
     def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
-        """Whether the rows have the same labels."""
+        """Whether the labels are equal."""
         return np.array_equal(labels_of(a), labels_of(b))
 
     def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:
-        """The log score of each ranking."""
+        """Computes the log score of each ranking."""
         return log_score_pair(a, b)
 
     def score_beside(self, a: Evaluated, b: Evaluated) -> None:
-        """None."""
+        """None: rankings have no second score."""
         return None

@@ -1,4 +1,4 @@
-"""What censored times contribute to a report."""
+"""Supplies what censored times add to a report and a comparison."""
 
 import math
 from typing import Any, NamedTuple
@@ -32,11 +32,11 @@ class SurvivalRows(NamedTuple):
     time: Numbers  # ``(N,)``
     cause: Numbers  # ``(N,)``, 0 for censored
     weight: Numbers  # ``(N,)``
-    entry: Numbers | None  # ``(N,)``, or None where all were watched from the beginning
+    entry: Numbers | None  # ``(N,)``, or None without late entry
 
 
 def survival_rows(evidence: Evidence) -> SurvivalRows | None:
-    """Times, causes and entries; None where an event is known as an interval only."""
+    """Extracts times, causes and entries; None where events are interval-censored."""
     known = times_and_causes(evidence.likelihood, evidence.outcome.numpy())
     if known is None:
         return None
@@ -47,7 +47,7 @@ def survival_rows(evidence: Evidence) -> SurvivalRows | None:
 
 
 def by_brier(a: Evaluated, b: Evaluated) -> bool:
-    """Whether the two have no likelihood in common, and the Brier score must serve."""
+    """Whether two models have no common likelihood and are compared by the Brier score."""
     measures = [_measure(evaluated) for evaluated in (a, b)]
     if "intervals" in measures and measures[0] == measures[1]:
         assert isinstance(a.likelihood, DiscreteHazard) and isinstance(b.likelihood, DiscreteHazard)
@@ -68,25 +68,25 @@ def _measure(evaluated: Evaluated) -> str:
 
 
 def survival_pair(a: Evaluated, b: Evaluated) -> ScorePair:
-    """By the likelihood that both have, else by the integrated Brier score."""
+    """Scores by the common likelihood, else by the integrated Brier score."""
     if not by_brier(a, b):
         name = "partial log score" if isinstance(a.likelihood, Cox) else "log score"
         note = (
-            "each row's share of the partial likelihood." if isinstance(a.likelihood, Cox) else None
+            "each row's term of the partial likelihood." if isinstance(a.likelihood, Cox) else None
         )
         return ScorePair(name, a.log_scores.numpy(), b.log_scores.numpy(), True, note)
     found = integrated_brier_pair(a, b)
     if found is None:
         raise DataError(
-            f"{a.likelihood_name} and {b.likelihood_name} have no likelihood in common, and these rows have no "
-            "integrated Brier score: there is nothing to compare by."
+            f"{a.likelihood_name} and {b.likelihood_name} have no common likelihood, and these "
+            "rows have no integrated Brier score: the models are not comparable."
         )
-    note = f"{a.likelihood_name} and {b.likelihood_name} have no likelihood in common."
+    note = f"{a.likelihood_name} and {b.likelihood_name} have no common likelihood."
     return found._replace(note=note)
 
 
 def integrated_brier_pair(a: Evaluated, b: Evaluated) -> ScorePair | None:
-    """Each row's part of the integrated Brier score; None where it is not defined."""
+    """Computes each row's term of the integrated Brier score; None where undefined."""
     followed = a.model.of_times.followed
     known = times_and_causes(a.likelihood, a.job.y.numpy())
     if known is None or not len(followed.time) or _has_causes(a) or _has_causes(b):
@@ -124,31 +124,31 @@ _CURVES = Chapter(
 
 
 class SurvivalReport(OutcomeReport):
-    """Asks whether survival curves are right."""
+    """The contribution of censored times: calibration of survival curves."""
 
     prediction = "predicted mean time"
 
     def chapters(self) -> list[Chapter]:
-        """Those of any likelihood, and one on survival curves."""
+        """Lists the chapters of any likelihood, and one on survival curves."""
         return [*super().chapters(), _CURVES]
 
     def calibration(self, evidence: Evidence) -> str:
-        """Whether as many rows had the event as the curves expected."""
+        """Compares observed with expected events."""
         return _calibration(evidence)
 
     def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
-        """The log score; others are not means of rows."""
+        """Estimates the log score; other metrics are not means of rows."""
         return estimate_nll(evidence, forecast)
 
     def targets(self, evidence: Evidence) -> list[Target]:
-        """The time."""
+        """Computes the transform of the time."""
         with torch.no_grad():
             likelihood = evidence.predictive().distribution
         mean = restricted_mean(likelihood, evidence.model.of_times.followed.horizon).numpy()
         return [Target("", None, _transform(evidence), mean, 0.0)]
 
     def words(self, evidence: Evidence, row: int) -> str | None:
-        """A time that is censored as ``> 3.5``."""
+        """Writes a censored time as ``> 3.5``."""
         times = survival_rows(evidence)
         if times is None:
             return super().words(evidence, row)
@@ -156,7 +156,7 @@ class SurvivalReport(OutcomeReport):
         return sign + number(float(times.time[row]), 3)
 
     def response(self, evidence: Evidence) -> Response:
-        """The chance of no event in the middle of the observed times, or of one of cause 1."""
+        """Chooses survival to the median time, or the incidence of cause 1 by then."""
         horizon = _middle(evidence)
         several = int(getattr(evidence.likelihood, "causes", 1)) > 1
         what = f"P(cause 1 by {number(horizon, 3)})" if several else f"P(T > {number(horizon, 3)})"
@@ -165,14 +165,14 @@ class SurvivalReport(OutcomeReport):
     def respond(
         self, outcome: Any, predictive: Predictive, response: Response
     ) -> NDArray[np.float64]:
-        """The survival curves, or the incidence of cause 1, at the response's time."""
+        """Computes survival, or the incidence of cause 1, at the horizon."""
         several = int(getattr(predictive.likelihood, "causes", 1)) > 1
         asked = outcome.incidence if several else outcome.survival
         found: NDArray[np.float64] = asked(predictive, [response.horizon])
         return found
 
     def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
-        """Whether times, events and entries are the same, in the form of each likelihood."""
+        """Whether times, events and entries are equal."""
         known = [
             times_and_causes(evaluated.likelihood, evaluated.job.y.numpy()) for evaluated in (a, b)
         ]
@@ -186,11 +186,11 @@ class SurvivalReport(OutcomeReport):
         )
 
     def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:
-        """By the likelihood that both have, else by the integrated Brier score."""
+        """Scores by the common likelihood, else by the integrated Brier score."""
         return survival_pair(a, b)
 
     def score_beside(self, a: Evaluated, b: Evaluated) -> ScorePair | None:
-        """The integrated Brier score, where it is not the first score."""
+        """Computes the integrated Brier score, where it is not the first score."""
         return None if by_brier(a, b) else integrated_brier_pair(a, b)
 
 
@@ -202,14 +202,14 @@ def _transform(evidence: Evidence) -> Transform:
         if isinstance(evidence.likelihood, Averaged)
         else evidence.likelihood
     )
-    if isinstance(inner, Censored):  # its likelihood is already given the entry
+    if isinstance(inner, Censored):  # its distribution is already conditional on entry
         return transform_censored(likelihood, y[:, 0], y[:, 1])
     time, cause, entry = y[:, 0], y[:, 1], y[:, 2]
     return transform_censored(likelihood, time, torch.where(cause > 0, time, torch.inf), entry)
 
 
 def _middle(evidence: Evidence) -> float:
-    """The middle of the observed times, those of the training rows where they are known."""
+    """Computes the median of the observed training times."""
     followed = evidence.model.of_times.followed
     if len(followed.time):
         seen = followed.time[followed.event > 0]
@@ -218,11 +218,11 @@ def _middle(evidence: Evidence) -> float:
 
 
 def _calibration(evidence: Evidence) -> str:
-    """Events against the sum of the cumulative hazards that the rows lived through."""
+    """Compares events with the sum of the cumulative hazards of the rows."""
     known = times_and_causes(evidence.likelihood, evidence.outcome.numpy())
     likelihood = evidence.distribution
     if known is None or likelihood is None:
-        return "times are known as intervals; see the residuals below."
+        return "times are interval-censored; see the residuals below."
     time, event = (torch.from_numpy(np.array(part)) for part in known)
     entry = evidence.outcome[:, 2]
     with torch.no_grad():
@@ -236,13 +236,13 @@ def _calibration(evidence: Evidence) -> str:
     if not (math.isfinite(expected) and expected > 0 and seen > 0):
         return "see the curves at horizons below."
     ratio = seen / expected
-    # A count of events has the variance of its expectation (a martingale's).
-    spread = math.exp(1.96 / seen**0.5)
-    low, high = ratio / spread, ratio * spread
-    told = (
-        f"{number(seen)} events where its curves expect {number(expected, 3)}, a ratio of "
+    # The variance of the number of events equals its expectation (a martingale).
+    factor = math.exp(1.96 / seen**0.5)
+    low, high = ratio / factor, ratio * factor
+    words = (
+        f"{number(seen)} events, {number(expected, 3)} expected from the curves, a ratio of "
         f"{ratio:.2f} (95 % interval {low:.2f} to {high:.2f})"
     )
     if low <= 1 <= high:
-        return f"{told}; it is calibrated as far as these {evidence.unit.many} can tell."
-    return f"{told}: its curves fall too {'slowly' if ratio > 1 else 'fast'}."
+        return f"{words}; no miscalibration is detected."
+    return f"{words}: the curves fall too {'slowly' if ratio > 1 else 'fast'}."

@@ -1,4 +1,4 @@
-"""Do people with a predicted risk of 30 % within five years have the event in 30 of 100 cases?"""
+"""Reports the calibration of survival curves, Brier scores and concordance."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ Numbers = NDArray[np.float64]
 
 
 def draw_brier(axes: "Axes", times: Numbers, model: Numbers, reference: Numbers) -> None:
-    """Brier scores over time, of the model and of the Kaplan-Meier curve."""
+    """Draws Brier scores over time, of the model and of the Kaplan-Meier curve."""
     axes.plot(times, reference, color=LINEAR, label="Kaplan-Meier", ls=(0, (4, 2)))
     axes.plot(times, model, color=MODEL, label="model")
     axes.set_ylim(0, None)
@@ -43,11 +43,11 @@ def draw_brier(axes: "Axes", times: Numbers, model: Numbers, reference: Numbers)
 
 
 def brier_parts(evidence: Evidence, rows: SurvivalRows) -> list[Text | Table | Figure]:
-    """The figure and a sentence; a sentence alone where there is no such score."""
+    """Reports Brier scores over time; only a sentence where they are undefined."""
     outcome = evidence.model.of_times
     followed = outcome.followed
     if rows.entry is not None or not len(followed.time):
-        return [Text("Rows entered late: a Brier score weighted for censoring is not defined.")]
+        return [Text("With late entry a Brier score weighted for censoring is not defined.")]
     seen = rows.time[rows.cause > 0]
     first, last = float(seen.min()), min(float(seen.max()), followed.horizon)
     if not first < last:
@@ -71,14 +71,13 @@ def brier_parts(evidence: Evidence, rows: SurvivalRows) -> list[Text | Table | F
         draw_brier(paper.subplots(), grid.numpy(), *scores)
         svg = to_svg(paper)
     skill = 1 - totals[0] / totals[1]
-    gain = f"take {100 * skill:.1f} % off it" if skill > 0 else f"add {-100 * skill:.1f} % to it"
     words = (
-        f"Integrated Brier score {totals[0]:.4f}, of the Kaplan-Meier curve {totals[1]:.4f}: the "
-        f"features {gain}."
+        f"Integrated Brier score {totals[0]:.4f}, {100 * abs(skill):.1f} % "
+        f"{'below' if skill > 0 else 'above'} that of the Kaplan-Meier curve, {totals[1]:.4f}."
     )
     caption = (
         "Brier score of the survival curves over time, weighted for censoring by the training "
-        "rows, beside that of the Kaplan-Meier curve of the training rows, which knows no feature."
+        "rows, beside that of the Kaplan-Meier curve of the training rows, without features."
     )
     return [Figure(svg, caption, words), Text(words)]
 
@@ -87,7 +86,7 @@ _RESAMPLES, _FEWER = 100, 30  # of up to 3,000 rows, and of more
 
 
 def concordance_table(evidence: Evidence, rows: SurvivalRows) -> Table:
-    """Harrell's, Uno's and Antolini's C with bootstrap standard errors of subjects."""
+    """Reports Harrell's, Uno's and Antolini's C with bootstrap standard errors."""
     measures = _measures(evidence, rows)
     weight = torch.from_numpy(rows.weight)
     resamples = _RESAMPLES if len(weight) <= 3_000 else _FEWER
@@ -111,8 +110,8 @@ def concordance_table(evidence: Evidence, rows: SurvivalRows) -> Table:
     return Table(
         ["concordance", "estimate", "SE", "95 % interval"],
         table,
-        f"One half is chance, 1 is perfect order. Standard errors: {resamples} bootstrap samples "
-        f"of {unit}.",
+        f"0.5 is random order, 1 perfect order. Standard errors: {resamples} bootstrap samples of "
+        f"{unit}.",
     )
 
 
@@ -143,17 +142,16 @@ def _measures(evidence: Evidence, rows: SurvivalRows) -> dict[str, Any]:
     return found
 
 
-Numbers = NDArray[np.float64]
-TITLE = "Are the survival curves right?"
+TITLE = "Calibration of survival"
 ASSUMPTION = (
-    "All of this assumes that, given the features, rows are censored independently of when their "
-    "event would have come; the weights of the Brier score and of Uno's C also that censoring does "
-    "not depend on the features. No data can show it."
+    "This section assumes that censoring is independent of the event given the features; the "
+    "weights of the Brier score and of Uno's C, that it does not depend on the features. The data "
+    "cannot verify these assumptions."
 )
 
 
 def draw_horizon(axes: "Axes", found: list[Risk], title: str = "") -> None:
-    """Observed against predicted risk, with intervals."""
+    """Draws observed against predicted risk, with intervals."""
     x = np.array([part.predicted for part in found])
     y = np.array([part.observed for part in found])
     ends = np.array([[part.low, part.high] for part in found])
@@ -169,12 +167,12 @@ def draw_horizon(axes: "Axes", found: list[Risk], title: str = "") -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Calibration at three horizons, Brier score over time, concordance."""
+    """Reports calibration at three horizons, Brier score over time, concordance."""
     rows = survival_rows(evidence)
     if rows is None:
         sentence = (
-            "Some events are known as intervals only: risks by a horizon, Brier scores and "
-            "concordance are not defined; the histogram of transforms and its test are."
+            "Some events are interval-censored: risks by a horizon, Brier scores and concordance "
+            "are not defined; see the histogram of transforms."
         )
         return Section(TITLE, sentence, [Text(ASSUMPTION, "note")])
     parts: list[Text | Table | Figure] = []
@@ -183,7 +181,7 @@ def section(evidence: Evidence) -> Section | None:
     for cause in range(1, min(causes, 3) + 1):
         horizons = choose_horizons(rows.time, rows.cause == cause)
         if not horizons:
-            parts.append(Text("No event was seen among the test rows: nothing to compare with."))
+            parts.append(Text("No event occurred among the test rows."))
             continue
         risks = _risks(evidence, rows, horizons, cause, causes)
         leads.append(_lead(risks, horizons, cause, causes))
@@ -193,7 +191,7 @@ def section(evidence: Evidence) -> Section | None:
         parts += brier_parts(evidence, rows)
         parts.append(concordance_table(evidence, rows))
     parts.append(Text(ASSUMPTION, "note"))
-    return Section(TITLE, " ".join(leads) or "No event was seen among the test rows.", parts)
+    return Section(TITLE, " ".join(leads) or "No event occurred among the test rows.", parts)
 
 
 def _risks(
@@ -227,17 +225,17 @@ def _total(found: list[Risk]) -> tuple[float, float]:
 
 def _lead(risks: list[list[Risk]], horizons: list[float], cause: int, causes: int) -> str:
     of = f" of cause {cause}" if causes > 1 else ""
-    said = []
+    each = []
     for found, horizon in zip(risks, horizons, strict=True):
         predicted, observed = _total(found)
-        said.append(
-            f"{100 * predicted:.0f} % predicted and {100 * observed:.0f} % seen by {horizon:.4g}"
+        each.append(
+            f"{100 * predicted:.0f} % predicted, {100 * observed:.0f} % observed by {horizon:.4g}"
         )
     inside = sum(part.low <= part.predicted <= part.high for found in risks for part in found)
     count = sum(len(found) for found in risks)
     return (
-        f"Risk{of}: {', '.join(said)}; the predicted risk lies in the 95 % interval of the "
-        f"observed one in {inside} of {count} parts."
+        f"Risk{of}: {'; '.join(each)}. The predicted risk lies in the 95 % interval of the "
+        f"observed risk in {inside} of {count} bins."
     )
 
 
@@ -269,12 +267,12 @@ def _horizon_parts(
         )
     of = f" Cause {cause}." if causes > 1 else ""
     how = "Aalen-Johansen" if causes > 1 else "Kaplan-Meier"
-    head = ["by time", "predicted", "observed", "ratio", "mean gap", "parts within interval"]
+    head = ["by time", "predicted", "observed", "ratio", "mean gap", "bins within interval"]
     return [
         Figure(
             svg,
             f"Risk of an event by three times: {how} estimate with 95 % interval against the mean "
-            f"prediction, in parts of the test rows by predicted risk.{of}",
+            f"prediction, in bins of the test rows by predicted risk.{of}",
             _lead(risks, horizons, cause, causes),
         ),
         Table(head, rows, f"Predicted and observed risk.{of}"),
@@ -290,9 +288,8 @@ def _d_calibration_part(evidence: Evidence) -> list[Text | Table | Figure]:
     result = d_calibration(survival.clamp(0, 1), event, evidence.weight[torch.from_numpy(usable)])
     shares = 100 * result.shares.numpy()
     words = (
-        f"D-calibration: the rows' own survival probabilities at their times fall into ten equal "
-        f"bins with shares from {shares.min():.1f} to {shares.max():.1f} % (10 % each if the "
-        "curves are right; censored rows are spread over what is left to them); p "
-        f"{p_text(result.p_value)}."
+        "D-calibration: the predicted survival probabilities at the observed times have shares "
+        f"from {shares.min():.1f} to {shares.max():.1f} % in ten equal bins (10 % if calibrated; "
+        f"censored rows are uniform over their remaining bins); p {p_text(result.p_value)}."
     )
     return [Text(words)]

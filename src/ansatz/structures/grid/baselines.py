@@ -19,10 +19,10 @@ from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.task import Plan
 from ansatz.fitting.training import build_network, start_objective, train
 from ansatz.likelihoods import Cox, Likelihood
-from ansatz.likelihoods.constant_dispersion import with_dispersion
 from ansatz.likelihoods.cox import Fold, fair_log_risks
+from ansatz.likelihoods.registry import with_dispersion
 from ansatz.networks import LinearGrid
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.structures.grid.encoder import GridEncoder
 from ansatz.structures.grid.recipe import FEW, linear_grid_recipe
 from ansatz.training import Supervised

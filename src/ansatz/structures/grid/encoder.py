@@ -15,7 +15,7 @@ from ansatz.data.source import Source
 from ansatz.fitting.contracts.structure import Feed
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 

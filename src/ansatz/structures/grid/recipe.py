@@ -10,7 +10,7 @@ from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.space import Choice, Range, Space, network_space, training_space
 from ansatz.spec import InputSpec
 from ansatz.symmetry import Group, create, suitable_groups
-from ansatz.symmetry.suitable import OF_GRIDS, OF_IMAGES
+from ansatz.symmetry.registry import OF_GRIDS, OF_IMAGES
 
 SEEN = 600_000  # examples that training looks at in all, repeats counted
 FEWEST, MOST = 10, 100  # passes

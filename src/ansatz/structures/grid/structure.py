@@ -31,7 +31,7 @@ from ansatz.fitting.space import Space
 from ansatz.fitting.tensor_structure import answer_of
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, predict_tiles, summary
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.networks.receptive_field import receptive_field
 from ansatz.spec import InputSpec
 from ansatz.structures.grid.baselines import fit_linear_grid

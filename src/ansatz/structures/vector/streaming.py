@@ -245,7 +245,7 @@ def split_stream(problem: Problem, task: Task, job: Job, test: float) -> Split:
         sampled=SAMPLED,
     )
     if parts.rows[TRAIN].sum() == 0:
-        raise DataError(f"{disk.origin}: no row is left to learn from. Give more rows.")
+        raise DataError(f"{disk.origin}: no row is left to train on. Give more rows.")
     learn, held_out, tested = (
         StreamPart(rows, parts, number).sample() for number in (TRAIN, VALID, TEST)
     )
@@ -296,4 +296,4 @@ def _notes_on(
             yield f"{what} come from a sample of {train.size:,} training rows."
     if not held.complete:
         yield f"training stopped by a sample of {held.size:,} held-out rows."
-    yield "copies of rows learned from are not looked for among test rows."
+    yield "duplicates of training rows are not searched among test rows."

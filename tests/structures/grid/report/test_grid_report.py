@@ -20,7 +20,7 @@ from ansatz.metrics import boundary_f1
 from ansatz.outcomes.report.mask import _edges
 from ansatz.outcomes.report.mask import classes_section as by_class
 from ansatz.outcomes.report.mask import recalibration_section as mask_recalibration
-from ansatz.outcomes.report.mask_reliability import draw_cells, of_cells
+from ansatz.outcomes.report.mask_reliability import pixel_calibration, sample_pixels
 from ansatz.registry import load
 from ansatz.report import build, gather, replayed
 from ansatz.report.assembly import chapters
@@ -117,18 +117,18 @@ def test_a_report_of_images_has_its_sections_and_fetches_nothing(classes):
         "Scores",
         "Are the probabilities right?",
         "Recalibration, before and after",
-        "Which classes are taken for which",
+        "Confusion of classes",
         "The most confident mistakes",
-        "What predictions rest on",
-        "What the first layer looks for",
-        "When images move, turn or grow noisy",
+        "Attributions",
+        "Filters and feature maps",
+        "Accuracy under shifts, rotations and noise",
         "What the images look like",
     ]
     assert "Could not be computed" not in report.page and "<0>" not in report.page
     links = re.findall(r'(?:href|src)="([^"]*)"', report.page)
     assert all(link.startswith(("#", "data:")) for link in links)
     assert len(report.page) < 3e6
-    assert f"evaluated on {len(evidence.outcome)} images that it never saw" in report.verdict[0]
+    assert f"evaluated on {len(evidence.outcome)} test images" in report.verdict[0]
 
 
 def test_scores_are_those_of_the_fit(fitted, classes):
@@ -173,7 +173,7 @@ def test_a_certificate_knows_what_is_built_in(single):
     found = {each.group: each.relative for each in certificates(evidence)[0]}
     assert found["flip"] < 1e-4 and found["rotation90"] < 1e-4 < found["shift"]
     assert found["cyclic_shift"] < 1e-4
-    assert "respects: cyclic_shift, flip, rotation90" in robustness(evidence).lead
+    assert "up to rounding: cyclic_shift, flip, rotation90" in robustness(evidence).lead
 
 
 def test_numbers_on_images_show_the_worst_first(counts):
@@ -205,16 +205,18 @@ def test_cells_without_a_label_have_no_say(masks):
     (likelihood, raw), y, outcome = masks.predictive(), masks.outcome, masks.model.outcome
     whole = outcome.row_losses(Predictive(likelihood, raw), y)
     assert_close(whole, outcome.row_losses(Predictive(likelihood, raw[:, 3:]), y[:, 3:]))
-    assert bool((draw_cells(masks).codes >= 0).all())
+    assert bool((sample_pixels(masks).codes >= 0).all())
 
 
-def test_the_calibration_of_cells_is_told_in_images(masks):
+def test_the_calibration_pixel_calibration_is_told_in_images(masks):
     masks.kept.pop("cells", None)
     probs = masks.model.outcome.probabilities(masks.predictive())
     said, top = (t[:, 3:].double() for t in probs.max(-1))
     right = (top == masks.outcome[:, 3:]).double()
     gap = 100 * (right - said).mean((1, 2))
-    told = float(re.search(r"difference of (−?[\d.]+) ±", of_cells(masks))[1].replace("−", "-"))
+    told = float(
+        re.search(r"difference of (−?[\d.]+) ±", pixel_calibration(masks))[1].replace("−", "-")
+    )
     assert told == pytest.approx(float(gap.mean()), abs=0.06)
 
 

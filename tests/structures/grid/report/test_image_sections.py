@@ -73,7 +73,7 @@ def test_a_matrix_of_many_classes_keeps_those_with_mistakes(rng, k, labels):
     section = confusion_section(truth, probs, [f"class {i}" for i in range(k)])
     (picture,) = drawn(section)
     assert picture.svg.count(">class ") == 2 * labels
-    assert ("left out" in picture.caption) == (k > 50)
+    assert ("not shown" in picture.caption) == (k > 50)
 
 
 @pytest.mark.parametrize("name, turned", [("cat", 0), ("a long name of one", 90)])
@@ -127,7 +127,7 @@ def test_examples_show_every_class_and_say_how_many(rng):
     truth[truth == 2] = 1
     truth[0] = 2  # a class of one image
     section = examples_section(images, truth, ["a", "b", "c", "never"])
-    assert section.lead == "60 test images of 12 × 10 cells and 3 channels, in 3 classes."
+    assert section.lead == "60 test images of 12 × 10 pixels and 3 channels, in 3 classes."
     assert f"a: {(truth == 0).sum()} images" in drawn(section)[0].alt
     assert "never" not in drawn(section)[0].alt
 
@@ -150,7 +150,7 @@ def test_filters_and_maps_are_drawn(rng):
     network, image = nn.Conv2d(3, 8, 3), rng.integers(0, 256, (12, 12, 3), dtype=np.uint8)
     x = torch.tensor(image).permute(2, 0, 1)[None] / 255.0
     section = filters_section(filters(network).numpy(), image, feature_maps(network, x)[0].numpy())
-    assert section.lead.startswith("8 filters of 3 × 3 cells and 3 channels")
+    assert section.lead.startswith("8 filters of 3 × 3 pixels and 3 channels")
     assert len(drawn(section)) == 2
     assert filters_section(rng.normal(size=(4, 1, 7))) is None  # of signals
     assert filters_section(rng.normal(size=(4, 8, 1, 1))) is None  # nothing to see
@@ -198,13 +198,12 @@ def test_images_without_the_class_are_left_out_of_the_ranking(rng):
 
 
 def test_robustness_tells_what_becomes_of_right_answers():
-    curves = [Curve("shift", "cells", [0, 2, 4], [90, 80, 40], 100)]
+    curves = [Curve("shift", "pixels", [0, 2, 4], [90, 80, 40], 100)]
     x = torch.randn(4, 1, 6, 6)
     proofs = [certify(lambda x: x.mean((2, 3)), x, group) for group in ("flip", "rotation")]
     section = robustness_section(curves, proofs)
     assert section.lead == (
-        "Right answers go from 90 % to 40 % under shift of 4 cells. By construction it respects: "
-        "flip (violated by rounding only)."
+        "Accuracy: 90 %, 40 % under shift of 4 pixels. Exact symmetries, up to rounding: flip."
     )
     rows = table(section).rows
     assert [row[0] for row in rows] == ["flip", "rotation (approximate)"]

@@ -11,4 +11,4 @@ def test_masks_of_volumes_are_certified_in_their_middle():
     model = Segmenter(network="linear_pixels", epochs=1, augment=False).fit(volumes, x > 0)
     found, notes = certificates(gather(model, volumes, x > 0))
     assert [each.group for each in found] == ["shift", "cyclic_shift", "flip"]
-    assert "32 × 32 × 32 cells of their middle" in notes[0]
+    assert "cropped to the central 32 × 32 × 32" in notes[0]

@@ -137,15 +137,15 @@ def test_every_grid_has_its_section_in_its_words(size, kind, grids):
     made = section(evidence)
     figure, note = made.parts
     subject = "the score of the predicted class" if kind == "class" else "the predicted mean"
-    assert made.title == "What predictions rest on" and subject in made.lead
-    assert "points on the way their sum misses it by" in figure.caption
+    assert made.title == "Attributions" and subject in made.lead
+    assert "points the error of their sum is at most" in figure.caption
     assert evidence.unit.one in figure.caption
-    assert "drawn at random" in note.text and f"of {evidence.unit.many}: " in figure.alt
+    assert "random" in note.text and f"of {evidence.unit.many}: " in figure.alt
     if kind == "number":
         start = model.predict(Grids(torch.from_numpy(np.full_like(x.load()[:1], x.load().mean()))))
         assert f"where it is {start[0]:.3g}," in figure.caption
         k = int(evidence.row_losses().argmax())
-        assert f"said {evidence.point[k]:.3g}, is {y[k]}" in figure.alt
+        assert f"pred. {evidence.point[k]:.3g}, true {y[k]}" in figure.alt
     if evidence.unit.many == "volumes":
         assert f"of {size[0]}<" in figure.svg and ">slice<" in figure.svg
     page = render([made], title="grids")
@@ -155,14 +155,14 @@ def test_every_grid_has_its_section_in_its_words(size, kind, grids):
 LIKELIHOODS = {  # what is explained, and what it is of the raw numbers
     "poisson": ("the predicted mean", lambda raw: raw[:, 0].exp()),
     "student_t": ("the prediction", lambda raw: raw[:, 0]),
-    "von_mises": ("the pull towards the predicted direction", lambda raw: raw.norm(dim=1)),
+    "von_mises": ("the component along the predicted direction", lambda raw: raw.norm(dim=1)),
     "generalized_pareto": ("the linear predictor (log link)", lambda raw: raw[:, 0]),
     "two targets": ("the predicted mean of y0 (the first of 2 outcomes)", lambda raw: raw[:, 0, 0]),
     "cox": ("the log-risk", lambda raw: raw[:, 0]),
     "log_normal": ("the predicted median", lambda raw: raw[:, 0].exp()),
     "discrete_hazard": ("the predicted restricted mean time", None),
     "ordinal": ("the linear predictor of the ordered classes", lambda raw: raw[:, 0]),
-    "ranking": ("the log-worth of the item that is placed first", None),
+    "ranking": ("the log-worth of the predicted first item", None),
 }
 
 

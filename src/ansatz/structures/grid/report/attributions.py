@@ -1,4 +1,4 @@
-"""Attributions of some grids by several methods, and how far their sums are off."""
+"""Computes attributions of predictions on grids by several methods."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,36 +19,28 @@ from ansatz.report.evidence import Evidence
 from ansatz.report.reliability import class_probabilities
 from ansatz.structures.grid.report.network import ClassScores, one_network
 
-STEPS = 32  # points on the way from the baseline, at least
-ENOUGH = 0.01  # of the mean difference that a sum may miss; else the points are doubled
-PARTS = {1: 16, 2: 8, 3: 4}  # of an axis that a window covers one of, by the number of axes
-NUMBERS = 2**21  # cells that are computed with at once
+STEPS = 32  # least number of points on the path from the baseline
+ENOUGH = 0.01  # error of a sum, relative to the mean difference, beyond which points double
+PARTS = {1: 16, 2: 8, 3: 4}  # windows side by side along an axis, by the number of axes
+NUMBERS = 2**21  # elements of a batch
 
 
 class Attributions(NamedTuple):
-    """What outputs rest on.
+    """Attribution maps of some examples."""
 
-    Args:
-        maps: ``(B, *size)`` by the name of the method; channels are summed.
-        start: ``(B,)``, the outputs at the baseline.
-        gain: ``(B,)``, by how much the outputs at the examples are larger.
-        gap: ``(B,)``, by how much the sums of the integrated gradients are larger than that.
-        steps: points that these were computed at.
-    """
-
-    maps: dict[str, NDArray[np.float64]]
-    start: NDArray[np.float64]
-    gain: NDArray[np.float64]
-    gap: NDArray[np.float64]
-    steps: int
+    maps: dict[str, NDArray[np.float64]]  # ``(B, *size)`` by method, summed over channels
+    start: NDArray[np.float64]  # ``(B,)``, the outputs at the baseline
+    gain: NDArray[np.float64]  # ``(B,)``, the outputs at the examples minus those
+    gap: NDArray[np.float64]  # ``(B,)``, the sums of the integrated gradients minus the gain
+    steps: int  # points of the integrated gradients
 
     def completeness(self) -> str:
-        """How nearly the integrated gradients add up, in words."""
+        """Writes how nearly the integrated gradients add up."""
         off, mean = float(np.abs(self.gap).max()), float(np.abs(self.gain).mean())
         share = f" ({percent(off / mean, 2)})" if mean > 0 else ""
         return (
-            f"with {self.steps} points on the way their sum misses it by {number(off, 2)} at most, "
-            f"where the differences are {number(mean, 3)} on average{share}"
+            f"with {self.steps} points the error of their sum is at most {number(off, 2)}, the "
+            f"mean difference {number(mean, 3)}{share}"
         )
 
 
@@ -61,23 +53,31 @@ def attributions(
     most: int = 256,
     overlap: bool = True,
 ) -> Attributions:
-    """Integrated gradients, Grad-CAM and occlusion of some signals, images or volumes.
+    """Computes integrated gradients, Grad-CAM and occlusion of signals, images or volumes.
 
-    Grad-CAM needs maps of several cells: a network without any goes without it. The windows of
-    occlusion cover a sixteenth of a signal, an eighth of each axis of an image and a quarter of
-    those of a volume. Integrated gradients take 32 points, and twice as many
-    again while a sum misses more than a hundredth of what it should be.
+    Grad-CAM needs convolutional maps and is left out without them. The windows of occlusion
+    cover a sixteenth of a signal, an eighth of each axis of an image and a quarter of those of a
+    volume. Integrated gradients take 32 points, doubled while a sum is off by more than 1 %.
 
     Args:
-        network: on grids.
-        x: as the network takes them.
-        target: which output; None: the largest of each example.
-        baseline: where nothing is shown, as the network sees it.
-        most: points of the integrated gradients.
-        overlap: whether windows overlap by half; else they stand side by side.
+        network: a network of grids.
+        x: encoded examples.
+        target: the output to explain; None: the largest of each example.
+        baseline: the value of an empty example.
+        most: largest number of points of the integrated gradients.
+        overlap: whether windows overlap by half.
 
     Shapes:
         - x: ``(B, C, *size)``.
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> from ansatz.diagnostics import attributions
+        >>> network = nn.Sequential(nn.Flatten(), nn.Linear(16, 2))
+        >>> found = attributions(network, torch.rand(3, 1, 4, 4))
+        >>> list(found.maps), found.maps["occlusion"].shape
+        (['integrated gradients', 'occlusion'], (3, 4, 4))
     """
     at, start, gain = _outputs(network, x, target, baseline)
     batch = max(len(x), min(256, NUMBERS // x[0].numel()))
@@ -115,7 +115,7 @@ def attributions(
 def _outputs(
     network: nn.Module, x: Tensor, target: Any, baseline: float
 ) -> tuple[Any, Tensor, Tensor]:
-    """What is explained, its value at the baseline, and by how much it is larger at x."""
+    """Computes the explained outputs, their values at the baseline and the gains at x."""
     with evaluation_mode(network), torch.no_grad():
         output = network(x)
         at = resolved(output, target)
@@ -139,11 +139,11 @@ Number = Callable[[Tensor], Tensor]  # (B, P) or (B, K, P) raw numbers to (B,)
 
 
 class Explained(NamedTuple):
-    """A number for each example, and how it is spoken of."""
+    """The number that is explained for each example, with its description."""
 
-    network: nn.Module  # from examples to what ``target`` chooses from
+    network: nn.Module  # its outputs are indexed by ``target``
     target: Any  # see :func:`ansatz.attribution.score`
-    subject: str  # what rests on the cells
+    subject: str  # the name of the number
     signs: str  # what the two colours mean
     is_number: bool  # whether it has the unit of the outcome
 
@@ -169,18 +169,16 @@ class RawNumbers(nn.Module):
 
 
 def explained(evidence: Evidence, rows: NDArray[np.intp], x: Tensor) -> Explained:
-    """What is explained of the predictions of some examples.
+    """Chooses the number of the predictions that is explained.
 
     - Classes: the score of the most probable one; of ordered classes the linear predictor.
-    - Directions: the part of the likelihood's vector (a, b) that points to the predicted direction.
-      An angle itself jumps where the circle closes.
-    - Rankings: the log-worth of the item that is placed first. Cox: the log-risk.
-    - Censored outcomes of a likelihood: its median, as predicted; hazards: the restricted mean
-      time.
+    - Directions: the component of the vector (a, b) along the predicted direction; an angle is
+      discontinuous.
+    - Rankings: the log-worth of the predicted first item. Cox: the log-risk.
+    - Censored outcomes: the predicted median; hazards: the restricted mean time.
     - Successes of trials: their share.
-    - Other numbers: the mean, or whatever the likelihood predicts in its place; of several outcomes
-      the first one's.
-    - Where that is not finite, or has no slope: the first raw number.
+    - Other numbers: the mean, or the point prediction; of several outcomes the first.
+    - Where that is not finite or not differentiable: the first raw output.
     """
     trained = one_network(evidence)
     raw = _raw(trained, x)
@@ -211,10 +209,10 @@ def _class(evidence: Evidence, rows: NDArray[np.intp], trained: Trained, raw: Te
     if max(raw.shape[1], 2) == len(evidence.classes):
         top = torch.as_tensor(class_probabilities(evidence)[0][rows].argmax(1))
         subject = "the score of the predicted class"
-        signs = "Blue speaks for the predicted class, vermilion against it"
+        signs = "Blue: evidence for the predicted class, vermilion: against it"
         return Explained(ClassScores(trained), top, subject, signs, False)
     subject = "the linear predictor of the ordered classes"
-    signs = "Blue speaks for higher classes, vermilion for lower ones"
+    signs = "Blue: evidence for higher classes, vermilion: for lower ones"
     return Explained(RawNumbers(trained, _predictor), 0, subject, signs, False)
 
 
@@ -222,20 +220,19 @@ def _direction(trained: Trained, angle: NDArray[Any]) -> Explained:
     towards = torch.as_tensor(np.stack([np.cos(angle), np.sin(angle)], -1)).double()  # (B, 2)
 
     def along(raw: Tensor) -> Tensor:
-        """Versions of one example stand together."""
         versions = raw.reshape(len(towards), -1, 2)
         return torch.einsum("bvi,bi->bv", versions, towards).flatten()
 
-    subject = "the pull towards the predicted direction"
+    subject = "the component along the predicted direction"
     signs = (
-        "Blue speaks for the predicted direction, vermilion against it (the pull is κ times the "
-        "cosine of the angle between the likelihood's direction and the predicted one)"
+        "Blue: evidence for the predicted direction, vermilion: against it (the component is κ "
+        "times the cosine of the angle to the predicted direction)"
     )
     return Explained(RawNumbers(trained, lambda raw: raw), along, subject, signs, False)
 
 
 def _first_place(trained: Trained, likelihood: Any, order: NDArray[Any]) -> Explained:
-    subject = "the log-worth of the item that is placed first"
+    subject = "the log-worth of the predicted first item"
     worths = RawNumbers(trained, lambda raw: likelihood.distribution(raw).scores)
     return Explained(worths, torch.as_tensor(order[:, 0]).long(), subject, _raises(subject), False)
 
@@ -268,7 +265,7 @@ def _of_several(evidence: Evidence, point: Tensor) -> str:
 
 
 def _is_smooth(number: Number, raw: Tensor) -> bool:
-    """Whether it is finite at all examples, and moves with the raw numbers."""
+    """Whether it is finite and differentiable at all examples."""
     with torch.enable_grad():
         given = raw.clone().requires_grad_()
         found = number(given)

@@ -1,4 +1,4 @@
-"""Which classes are taken for which: the confusion matrix as a picture, its pairs as a table."""
+"""Reports the confusion matrix of classes."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ PAIRS = 10
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The confusion matrix of the test rows as a picture; None where outcomes are no classes."""
+    """Reports the confusion matrix of the test rows; None where outcomes are not classes."""
     if evidence.classes is None or evidence.distribution is None:
         return None
     probs, code = class_probabilities(evidence)
@@ -36,18 +36,14 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def draw_confusion(axes: "Axes", counts: ArrayLike, names: Sequence[str]) -> None:
-    """The matrix, right answers blue and mistakes vermilion, each row by its own total.
-
-    Shapes:
-        - counts: ``(K, K)``.
-    """
+    """Draws the ``(K, K)`` matrix: correct blue, mistakes vermilion, by shares of the row."""
     matrix = np.asarray(counts, dtype=np.float64)
     k = len(matrix)
     share = matrix / np.maximum(matrix.sum(1, keepdims=True), 1e-300)
     image = np.empty((k, k, 4))
     image[..., :3] = np.array(VERMILION) / 255
     image[np.arange(k), np.arange(k), :3] = np.array(BLUE) / 255
-    image[..., 3] = np.sqrt(share)  # a confusion of one in a hundred is to be seen
+    image[..., 3] = np.sqrt(share)  # so that one in a hundred is visible
     axes.imshow((255 * image).round().astype(np.uint8), interpolation="none")
     size = 8.5 if k <= 12 else max(8.5 * (12 / k) ** 0.6, 4.0)
     letter = 0.6 * size / 72  # inches, on average
@@ -56,7 +52,7 @@ def draw_confusion(axes: "Axes", counts: ArrayLike, names: Sequence[str]) -> Non
     turned = 0 if long <= min(width - long - 0.4, height - 0.5) / k else 90
     axes.set_xticks(range(k), names, fontsize=size, rotation=turned)
     axes.set_yticks(range(k), names, fontsize=size)
-    axes.set(xlabel="predicted", ylabel="is")
+    axes.set(xlabel="predicted", ylabel="true")
     axes.tick_params(length=0)
     if k <= COUNTED:
         widest = len(f"{matrix.max():.0f}")
@@ -75,17 +71,23 @@ def confusion_section(
     weight: ArrayLike | None = None,
     unit: Unit = IMAGE,
 ) -> Section | None:
-    """The confusion matrix, the most confused pairs, and how often each class is found.
+    """Reports the confusion matrix, the most confused pairs, and recall and precision.
 
     Args:
-        truth: codes of the classes of the test rows.
-        probabilities: predicted.
+        truth: class codes of the test rows.
+        probabilities: predicted probabilities.
         classes: names by code.
-        weight: frequencies of the rows.
-        unit: what an example is called.
+        weight: frequency weights of the rows.
+        unit: the name of an example.
 
     Shapes:
         - truth: ``(N,)``; probabilities: ``(N, K)``.
+
+    Example:
+        >>> from ansatz.diagnostics import confusion_section
+        >>> probabilities = [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6]]
+        >>> confusion_section([0, 1, 1], probabilities, ["cat", "dog"]).lead[:41]
+        '66.7 % of 3 test images are classified co'
     """
     code, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
     if not len(code):
@@ -99,27 +101,27 @@ def confusion_section(
         parts.append(_pair_table(counts, pairs, code, probs, classes))
     parts.append(_class_table(counts, classes, unit))
     lead = _lead(counts, right, pairs, names, unit)
-    return Section("Which classes are taken for which", lead, parts)
+    return Section("Confusion of classes", lead, parts)
 
 
 def _lead(
     counts: Numbers, right: Share, pairs: list[tuple[int, int]], names: Sequence[str], unit: Unit
 ) -> str:
-    said = (
-        f"{percent(right.value)} of {counts.sum():.0f} test {unit.many} are given their own class "
+    accuracy = (
+        f"{percent(right.value)} of {counts.sum():.0f} test {unit.many} are classified correctly "
         f"(95 % interval {percent(right.low)} to {percent(right.high)})."
     )
     if not pairs:
-        return said
+        return accuracy
     i, j = pairs[0]
     return (
-        f"{said} The most frequent mistake takes “{names[i]}” for “{names[j]}”: "
+        f"{accuracy} The most frequent mistake is “{names[i]}” predicted as “{names[j]}”: "
         f"{counts[i, j]:.0f} times, {percent(counts[i, j] / counts[i].sum())} of “{names[i]}”."
     )
 
 
 def _pairs(counts: Numbers) -> list[tuple[int, int]]:
-    """Classes that are taken for another, the most frequent mistake first."""
+    """Lists confused pairs of classes, the most frequent first."""
     mistakes = counts.copy()
     np.fill_diagonal(mistakes, 0)
     order = np.argsort(-mistakes.ravel(), kind="stable")[:PAIRS]
@@ -136,14 +138,13 @@ def _figure(counts: Numbers, names: list[str], right: Share, unit: Unit) -> Figu
         draw_confusion(paper.subplots(), counts[np.ix_(chosen, chosen)], [names[c] for c in chosen])
         svg = to_svg(paper)
     rest = len(counts) - k
-    more = f" {rest} classes with fewer mistakes are left out." if rest else ""
+    more = f" {rest} classes with fewer mistakes are not shown." if rest else ""
     return Figure(
         svg,
-        f"Test {unit.many} of each class (rows) by their most probable class (columns). Blue: "
-        "right; "
-        "vermilion: mistakes; the tint is the share of the row, on the scale of its square root, "
-        f"so that rare confusions are seen.{more}",
-        f"Confusion matrix of {k} classes; {percent(right.value)} are right.",
+        f"Test {unit.many} by class (rows) and predicted class (columns). Blue: correct; "
+        "vermilion: mistakes; the tint shows the share of the row on a square-root scale, so that "
+        f"rare confusions are visible.{more}",
+        f"Confusion matrix of {k} classes; {percent(right.value)} are correct.",
     )
 
 
@@ -168,8 +169,8 @@ def _pair_table(
                 percent(float(probs[there, j].mean())),
             ]
         )
-    head = ["is", "taken for", "times", "share of the class", "the other way", "mean probability"]
-    return Table(head, rows, "The most frequent mistakes, and how sure they were on average.")
+    head = ["true", "predicted", "count", "share of the class", "reverse", "mean probability"]
+    return Table(head, rows, "The most frequent mistakes, and their mean predicted probability.")
 
 
 def _class_table(counts: Numbers, classes: Sequence[Any], unit: Unit) -> Table:
@@ -192,6 +193,6 @@ def _class_table(counts: Numbers, classes: Sequence[Any], unit: Unit) -> Table:
             ]
         )
     rest = len(there) - len(order)
-    more = f" {rest} classes that are found more often are left out." if rest else ""
-    head = ["class", unit.many, "found", "95 % interval", "right when said", "95 % interval"]
-    return Table(head, rows, f"Classes by how often they are found; Wilson intervals.{more}")
+    more = f" {rest} classes with a higher recall are not shown." if rest else ""
+    head = ["class", unit.many, "recall", "95 % interval", "precision", "95 % interval"]
+    return Table(head, rows, f"Classes by recall; Wilson intervals.{more}")

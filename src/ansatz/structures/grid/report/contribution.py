@@ -1,4 +1,4 @@
-"""What signals, images and volumes contribute to a report."""
+"""Supplies what signals, images and volumes add to a report."""
 
 from typing import TYPE_CHECKING
 
@@ -23,34 +23,34 @@ _ALL = [
 ]
 _CHAPTERS: dict[str, list[Chapter]] = {
     "row": [
-        Chapter(40, "classes taken for others", f"{_HERE}.confusion:section"),
+        Chapter(40, "confused classes", f"{_HERE}.confusion:section"),
         Chapter(41, "confident mistakes", f"{_HERE}.examples:confident_mistakes"),
         Chapter(42, "best and worst examples", f"{_HERE}.examples:best_and_worst"),
-        Chapter(43, "what predictions rest on", f"{_HERE}.saliency:section"),
+        Chapter(43, "attributions", f"{_HERE}.saliency:section"),
     ],
-    "element": [Chapter(40, "masks over their images", f"{_HERE}.overlays:section")],
+    "element": [Chapter(40, "masks over images", f"{_HERE}.overlays:section")],
 }
 
 
 class GridReport(Contribution):
-    """Adds pictures of examples, attributions, filters and certificates of symmetry."""
+    """The contribution of grids: pictures, attributions, filters, certificates of symmetry."""
 
-    caveat = "What predictions rest on describes the network, not causes."
+    caveat = "Attributions describe the network, not causes."
     draws_confusion = True
     no_novelty = "grids have no leverage"
 
     def unit(self, model: "Model") -> Unit:
-        """Signals, images or volumes, by the axes of their cells."""
+        """Names signals, images or volumes, by the number of axes."""
         return UNITS[len(model.encoder.spec.size)]
 
     def chapters(self, axis: str) -> list[Chapter]:
-        """The chapters on examples, or on masks, and those on the network."""
+        """Lists the chapters on examples, or on masks, and those on the network."""
         return _CHAPTERS[axis] + _ALL
 
     def sample(self, model: "Model", job: "Job", *, seed: int) -> NDArray[np.intp] | None:
-        """As many examples as take a minute of arithmetic and fit in memory."""
+        """Samples the examples within time and memory limits."""
         return sample_rows(model, job, seed=seed)
 
     def layers(self, evidence: "Evidence") -> list[Table]:
-        """The layers with their shapes and receptive fields."""
+        """Lists the layers with their shapes and receptive fields."""
         return [layer_table(evidence)] if evidence.model.posterior.networks else []

@@ -1,4 +1,4 @@
-"""What the examples of each class look like, and what the fit noted about the data."""
+"""Shows examples: of each class, the best and the worst, the most confident mistakes."""
 
 import math
 from collections.abc import Sequence
@@ -24,10 +24,11 @@ from ansatz.structures.grid.report.pictures import IMAGE, pictures_of, shown_lat
 
 MOST = 12  # classes that are shown
 EACH = 8  # images of a class
+ELEMENTS = {1: "samples", 2: "pixels", 3: "voxels"}
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Some examples of each class, and the notes of the fit."""
+    """Shows some examples of each class, and the notes of the fit."""
     notes: list[Any] = [Text(note, _kind(note)) for note in evidence.fit.get("notes", [])]
     if evidence.axis == "row" and evidence.classes is not None:
         codes, classes = evidence.value.long().numpy(), list(evidence.classes)
@@ -40,12 +41,12 @@ def section(evidence: Evidence) -> Section | None:
 
 def _lead(evidence: Evidence) -> str:
     channels, *size = evidence.X.shape
-    learned = 0 if evidence.learn is None else len(evidence.learn.weight)
-    many = f"{len(evidence.weight)} test {evidence.unit.many} that the model never saw"
-    if learned:
-        many = f"{learned} {evidence.unit.many} to learn from and {many}"
-    what = f"{' × '.join(map(str, size))} cells and {channels} channel{'s' * (channels > 1)} each"
-    return f"{many}, {what}."
+    many = f"{len(evidence.weight)} test {evidence.unit.many}"
+    if evidence.training is not None:
+        many = f"{len(evidence.training.weight)} training {evidence.unit.many} and {many}"
+    element = ELEMENTS[len(size)]
+    what = f"{' × '.join(map(str, size))} {element} and {channels} channel{'s' * (channels > 1)}"
+    return f"{many}, {what} each."
 
 
 def _kind(note: str) -> str:
@@ -62,7 +63,7 @@ def examples_section(
     name: str = "test",
     unit: Unit = IMAGE,
 ) -> Section | None:
-    """Some images of every class, drawn at random, a row for each.
+    """Shows some random images of every class, a row for each.
 
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
@@ -85,19 +86,18 @@ def examples_section(
     height, width = images.shape[1:3]
     channels = images.shape[3] if images.ndim == 4 else 1
     lead = (
-        f"{len(code)} {name} {unit.many} of {height} × {width} cells and {channels} "
+        f"{len(code)} {name} {unit.many} of {height} × {width} pixels and {channels} "
         f"{'channel' if channels == 1 else 'channels'}, in {int((counts > 0).sum())} "
         f"{'class' if int((counts > 0).sum()) == 1 else 'classes'}."
     )
     alt = "; ".join(f"{printable(classes[k], 30)}: {counts[k]} {unit.many}" for k in chosen)
-    drawn = "of each class, drawn at random; the number is how many there are."
-    caption = f"{unit.many.capitalize()} {drawn}{more}"
+    caption = f"Random {unit.many} of each class, with the number of its {unit.many}.{more}"
     parts: list[Text | Table | Figure] = [Figure(svg, caption, f"Contact sheet. {alt}.")]
     return Section(f"What the {unit.many} look like", lead, parts)
 
 
 def _drawn(code: NDArray[Any], chosen: NDArray[Any], each: int, seed: int) -> NDArray[np.intp]:
-    """Rows of each class, ``(classes, each)``; -1 where a class has too few."""
+    """Samples rows of each class, ``(classes, each)``; -1 where a class has too few."""
     rng = np.random.default_rng(seed)
     found = np.full((len(chosen), each), -1, dtype=np.intp)
     for i, k in enumerate(chosen):
@@ -107,7 +107,7 @@ def _drawn(code: NDArray[Any], chosen: NDArray[Any], each: int, seed: int) -> ND
 
 
 def _blanked(shown: NDArray[np.uint8], empty: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """A class with few images leaves light squares."""
+    """Replaces missing images by light squares."""
     return np.where(empty[:, None, None, None], np.uint8(238), shown).astype(np.uint8)
 
 
@@ -116,7 +116,7 @@ LISTED = 12
 
 
 def best_and_worst(evidence: Evidence) -> Section | None:
-    """Pictures of the largest and the least losses; None for classes, which have mistakes."""
+    """Shows the largest and the smallest losses; None for classes, which have mistakes."""
     if evidence.classes is not None:
         return None
     losses = evidence.row_losses().numpy()
@@ -126,11 +126,11 @@ def best_and_worst(evidence: Evidence) -> Section | None:
         return None
     count = min(CASES, math.ceil(len(order) / 2))
     worst, best = order[:count], order[::-1][:count]
-    what = "nll" if evidence.likelihood.has_distribution else "loss"
+    what = evidence.loss_name
     lead = (
-        f"Look at the worst {evidence.unit.many} first: errors of the data show here. Their "
-        f"{what} goes "
-        f"from {number(float(losses[order[-1]]), 3)} to {number(float(losses[order[0]]), 3)}."
+        f"The {what} ranges from {number(float(losses[order[-1]]), 3)} to "
+        f"{number(float(losses[order[0]]), 3)}. Check the worst {evidence.unit.many} for errors in "
+        "the data."
     )
     parts: list[Text | Table | Figure] = [
         _cases_figure(evidence, worst, "worst", what),
@@ -143,11 +143,12 @@ def best_and_worst(evidence: Evidence) -> Section | None:
 def _cases_figure(evidence: Evidence, rows: NDArray[np.intp], which: str, what: str) -> Figure:
     shown = pictures(pictures_of(evidence.X[rows]), 64)
     captions = [
-        f"is {outcome_words(evidence, int(k), 12)}\nsaid {prediction_words(evidence, int(k), 12)}"
+        f"true {outcome_words(evidence, int(k), 12)}\n"
+        f"pred. {prediction_words(evidence, int(k), 12)}"
         for k in rows
     ]
     svg = strip(shown, captions, columns=max(len(rows), 6), lines=2)
-    side = "largest" if which == "worst" else "least"
+    side = "largest" if which == "worst" else "smallest"
     return Figure(
         svg,
         f"The {which}: {evidence.unit.many} with the {side} {what}, with their outcome and "
@@ -172,7 +173,7 @@ def _cases_table(
     return Table(
         ["example", "outcome", "prediction", what],
         cells,
-        "The worst of them, called by their files, or numbered as in the data they came from.",
+        "The worst of them, by file name or number in the data.",
     )
 
 
@@ -180,7 +181,7 @@ MISTAKES = 24  # mistakes
 
 
 def confident_mistakes(evidence: Evidence) -> Section | None:
-    """Mistakes in the order of their confidence; None where outcomes are no classes."""
+    """Shows mistakes ordered by confidence; None where outcomes are not classes."""
     if evidence.classes is None or evidence.distribution is None:
         return None
     probs, code = class_probabilities(evidence)
@@ -204,7 +205,7 @@ def mistakes_section(
     names: Sequence[Any] | None = None,
     unit: Unit = IMAGE,
 ) -> Section | None:
-    """Mistakes in the order of the probability that was given to the wrong class.
+    """Shows mistakes ordered by the predicted probability of the wrong class.
 
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
@@ -218,13 +219,13 @@ def mistakes_section(
     order = wrong[np.argsort(-probs[wrong, top[wrong]], kind="stable")]
     title = "The most confident mistakes"
     if not len(order):
-        return Section(title, f"None of {len(code)} test {unit.many} is taken for another class.")
+        return Section(title, f"None of {len(code)} test {unit.many} is misclassified.")
     first = order[:count]
     best = float(probs[first[0], top[first[0]]])
     verb = "is" if len(order) == 1 else "are"
     lead = (
-        f"{len(order)} of {len(code)} test {unit.many} {verb} taken for another class, the most "
-        f"confident one with {_share(best)}."
+        f"{len(order)} of {len(code)} test {unit.many} {verb} misclassified, the most confident "
+        f"with probability {_share(best)}."
     )
     parts: list[Text | Table | Figure] = [
         _mistakes_figure(images, code, probs, top, first, classes, unit)
@@ -244,22 +245,21 @@ def _mistakes_figure(
 ) -> Figure:
     captions = [
         f"{printable(classes[top[i]], 12)}: {_share(float(probs[i, top[i]]))}\n"
-        f"is {printable(classes[code[i]], 12)}: {_share(float(probs[i, code[i]]))}"
+        f"true {printable(classes[code[i]], 12)}: {_share(float(probs[i, code[i]]))}"
         for i in rows
     ]
     longest = LETTER * max(len(line) for caption in captions for line in caption.splitlines())
     columns = next((n for n in (8, 6, 5) if n * longest <= WIDTH), 4)
     svg = strip(pictures(images[rows], 64), captions, columns=columns, lines=2)
-    said = "; ".join(
-        f"{printable(classes[code[i]], 30)} taken for {printable(classes[top[i]], 30)}"
+    described = "; ".join(
+        f"{printable(classes[code[i]], 30)} predicted as {printable(classes[top[i]], 30)}"
         for i in rows[:6]
     )
     return Figure(
         svg,
-        "First line: the class that was predicted and its probability. Second line: the class that "
-        f"the {unit.one} is labelled with, and the probability of that one. Some labels may be "
-        "wrong.",
-        f"Pictures of the most confident mistakes: {said}.",
+        "First line: predicted class and its probability. Second line: the label and its predicted "
+        "probability. Some labels may be wrong.",
+        f"Pictures of the most confident mistakes: {described}.",
     )
 
 
@@ -283,13 +283,13 @@ def _mistakes_table(
         for i in rows
     ]
     first = unit.one if names is not None else "test row"
-    head = [first, "is", "predicted", "its probability", "of the right class"]
+    head = [first, "true", "predicted", "its probability", "of the true class"]
     counted = f"; rows are counted from 0 among the test {unit.many}" if names is None else ""
     return Table(head, cells, f"The first of them{counted}.")
 
 
 def _share(value: float) -> str:
-    """A probability; what is nearly certain is not rounded to certainty."""
+    """Formats a probability without rounding to 0 or 1."""
     if 0.9995 <= value < 1:
         return "> 99.9 %"
     return percent(value) if value >= 0.0005 or value == 0 else "< 0.1 %"

@@ -1,4 +1,4 @@
-"""The network behind a model of grids: as attributions take it, and its layers as a table."""
+"""Reports the network of a model of grids: its layers, filters and feature maps."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.fitting.model import Trained
 from ansatz.networks import LayerRow, summary
 from ansatz.report.evidence import Evidence
-from ansatz.structures.grid.report.pictures import IMAGE, pictures_of
+from ansatz.structures.grid.report.pictures import IMAGE, nearest, pictures_of
 
 MOST = 24  # layers that are listed
 
 
 class ClassScores(nn.Module):
-    """A number for each class: the raw numbers of a likelihood of classes, of two classes both signs.
+    """The score of each class: raw outputs; of two classes the logit with both signs.
 
     Args:
         trained: a network with its objective.
@@ -41,33 +41,33 @@ class ClassScores(nn.Module):
 
 
 def one_network(evidence: Evidence) -> Trained:
-    """The trained network; of several the first."""
+    """Returns the trained network; of several the first."""
     networks = evidence.model.posterior.networks
     if not networks:
-        raise UsageError("there is no network to look into.")
+        raise UsageError("the model has no network.")
     return networks[0]
 
 
 def inputs_of(evidence: Evidence, rows: NDArray[Any]) -> Tensor:
-    """What the network takes for some of the test rows."""
+    """Encodes some of the test rows for the network."""
     (x,) = evidence.model.encoder.inputs(evidence.X[rows])
     return x
 
 
 def some_rows(evidence: Evidence, count: int) -> NDArray[np.intp]:
-    """So many test rows drawn at random, in order; all where there are no more."""
+    """Samples at most ``count`` test rows, in order."""
     rng = np.random.default_rng(evidence.seed)
     return np.sort(rng.permutation(len(evidence.outcome))[:count]).astype(np.intp)
 
 
 def names_of(evidence: Evidence) -> list[str]:
-    """What the test examples are called: their files, or their numbers in the data, from 1."""
+    """Names the test examples by their files, or their numbers in the data, from 1."""
     names = evidence.X.names
     return list(names) if names is not None else [f"no. {row}" for row in evidence.rows]
 
 
 def layer_table(evidence: Evidence) -> Table:
-    """The layers with weights, or of few layers all, from the input to the output."""
+    """Lists the layers from input to output; of many those with weights."""
     found = summary(one_network(evidence).network, evidence.model.encoder.spec)
     listed, left = _chosen(found.rows)
     rows: list[list[Cell]] = [
@@ -87,15 +87,15 @@ def layer_table(evidence: Evidence) -> Table:
     return Table(
         ["layer", "type", "output", "parameters", "multiply-adds", "receptive field"],
         rows,
-        f"{whose}: {found.depth} layers of weights on the longest way, "
+        f"{whose}: {found.depth} layers of weights on the longest path, "
         f"{number(found.parameters)} parameters, {found.multiply_adds:,} multiply-adds for one "
-        "example. The receptive field is how many cells of the input one unit sees."
+        "example. The receptive field is the part of the input that one unit depends on."
         f"{more}",
     )
 
 
 def _chosen(rows: tuple[LayerRow, ...]) -> tuple[list[LayerRow], int]:
-    """All of few layers; else those with weights, and of many of these the first and the last."""
+    """Chooses all of few layers, else those with weights, of many the first and the last."""
     if len(rows) <= MOST:
         return list(rows), 0
     weighty = [row for row in rows if row.multiply_adds > 0]
@@ -109,7 +109,7 @@ MAPS = 31  # beside the image
 
 
 def section(evidence: Evidence) -> Section | None:
-    """The filters of the first convolution and its maps of one test image; None without one."""
+    """Reports filters and feature maps of the first convolution; None without one."""
     network = one_network(evidence).network
     if evidence.unit != IMAGE or not convolutions(network):
         return None
@@ -117,12 +117,9 @@ def section(evidence: Evidence) -> Section | None:
     maps = feature_maps(network, inputs_of(evidence, rows))[0]
     image = pictures_of(evidence.X[rows])[0]
     shown = maps.float().numpy() if maps.ndim == 3 else None
-    return filters_section(filters(network).float().numpy(), image, _smaller(shown))
-
-
-def _smaller(maps: np.ndarray | None) -> np.ndarray | None:
-    """Maps of one cell show nothing."""
-    return maps if maps is not None and maps[0].size > 1 else None
+    if shown is not None and shown[0].size == 1:  # a map of one pixel shows nothing
+        shown = None
+    return filters_section(filters(network).float().numpy(), image, shown)
 
 
 def filters_section(
@@ -132,7 +129,7 @@ def filters_section(
     *,
     layer: str = "the first convolution",
 ) -> Section | None:
-    """The filters of a convolution, and its maps of one image.
+    """Reports the filters of a convolution and its maps of one image.
 
     Shapes:
         - kernels: ``(F, C, h, w)``; filters that are not of images give no section.
@@ -151,11 +148,11 @@ def filters_section(
     if not parts:
         return None
     lead = (
-        f"{count} filters of {height} × {width} cells and {channels} "
-        f"{'channel' if channels == 1 else 'channels'} in {layer}: edges, spots and colours where "
-        "it has learned something, noise where it has not."
+        f"{count} filters of {height} × {width} pixels and {channels} "
+        f"{'channel' if channels == 1 else 'channels'} in {layer}. Trained filters show edges, "
+        "spots and colours; untrained ones noise."
     )
-    return Section("What the first layer looks for", lead, parts)
+    return Section("Filters and feature maps", lead, parts)
 
 
 def _filter_figure(kernels: NDArray[np.float64], layer: str) -> Figure:
@@ -165,14 +162,14 @@ def _filter_figure(kernels: NDArray[np.float64], layer: str) -> Figure:
     scaled = chosen / np.where(top > 0, top, 1)  # -1 to 1, zero in the middle
     if channels == 3:
         shown = np.moveaxis(127.5 + 127.5 * scaled, 1, -1).round().astype(np.uint8)
-        how = "grey is zero, a colour is what is added in it"
+        how = "grey is zero, colours are positive weights"
     else:
         shown = _signed(scaled.mean(1))
-        how = "blue adds, vermilion subtracts, white is zero"
+        how = "blue is positive, vermilion negative, white zero"
         how += "" if channels == 1 else f"; the mean over {channels} channels"
     columns = min(16, max(8, -(-len(shown) // 4)))
     rest = len(kernels) - len(chosen)
-    more = f" {rest} more are left out." if rest else ""
+    more = f" {rest} more are not shown." if rest else ""
     return Figure(
         strip(shown, [], columns=columns, lines=0, side=0.5),
         f"The filters of {layer}, each on its own scale: {how}.{more}",
@@ -181,7 +178,7 @@ def _filter_figure(kernels: NDArray[np.float64], layer: str) -> Figure:
 
 
 def _signed(values: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """White at zero, blue above, vermilion below."""
+    """Colours zero white, positive numbers blue, negative ones vermilion."""
     strength = np.abs(values)[..., None]
     tint = np.where(values[..., None] < 0, np.array(VERMILION), np.array(BLUE))
     mixed = 255 * (1 - strength) + tint * strength
@@ -194,28 +191,19 @@ def _map_figure(image: NDArray[Any], maps: NDArray[np.float64], layer: str) -> F
     low, high = (bound(chosen, axis=(1, 2), keepdims=True) for bound in (np.min, np.max))
     grey = (255 * (chosen - low) / np.where(high > low, high - low, 1)).astype(np.uint8)
     example = pictures(np.asarray(image)[None], 64)
-    seen = np.stack([_resized(each, example.shape[1:3]) for each in pictures(grey, 64)])
+    seen = nearest(pictures(grey, 64), example.shape[1:3])
     shown = np.concatenate([example, seen])
     names = ["image", *(str(k) for k in range(len(seen)))]
     rest = len(maps) - len(chosen)
-    more = f" {rest} more are left out." if rest else ""
+    more = f" {rest} more are not shown." if rest else ""
     return Figure(
         strip(shown, names, columns=_columns(len(shown)), side=0.75),
-        f"An image and the maps that {layer} makes of it, numbered as its filters are; each from "
-        f"its least (black) to its largest value (white).{more}",
+        f"An image and its feature maps by {layer}, numbered as the filters; each from its "
+        f"smallest (black) to its largest value (white).{more}",
         f"An image and {len(seen)} feature maps of it.",
     )
 
 
 def _columns(count: int) -> int:
-    """Of 7 to 10 columns those that leave the fewest empty places in the last row."""
+    """Chooses 7 to 10 columns with the fewest empty places in the last row."""
     return min(range(10, 6, -1), key=lambda columns: -count % columns)
-
-
-def _resized(picture: NDArray[np.uint8], size: tuple[int, ...]) -> NDArray[np.uint8]:
-    """The nearest cells: maps may be smaller or larger than their image."""
-    rows, columns = (
-        ((np.arange(to) + 0.5) * given / to).astype(np.intp)
-        for to, given in zip(size, picture.shape[:2], strict=True)
-    )
-    return picture[np.ix_(rows, columns)]

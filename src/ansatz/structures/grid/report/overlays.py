@@ -1,4 +1,4 @@
-"""Masks over their images: the best, the median and the worst case by Dice's coefficient."""
+"""Shows masks over images: the best, the median and the worst case by Dice coefficient."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch.nn.functional import interpolate
 
 from ansatz.figures.montage import (
     GREEN,
@@ -25,27 +24,37 @@ from ansatz.figures.style import PALETTE
 from ansatz.metrics import overlap
 from ansatz.report.evidence import Evidence, Unit
 from ansatz.structures.grid.report.network import names_of
-from ansatz.structures.grid.report.pictures import IMAGE, SIGNAL, VOLUME, shown_late, slices_of
+from ansatz.structures.grid.report.pictures import (
+    IMAGE,
+    SIGNAL,
+    VOLUME,
+    averaged,
+    nearest,
+    shown_late,
+    slices_of,
+)
 
-SIDE = 128  # cells of a picture
+SIDE = 128  # pixels of a picture
 COLOURS = ("blue", "vermilion", "green", "purple", "ochre", "light blue")  # the palette's
 
 
 NOTES = {
     SIGNAL: "Signals are drawn as curves, masks as bands behind them.",
-    VOLUME: "Of volumes the middle slice is shown and evaluated here.",
+    VOLUME: "Of volumes the middle slice is shown and scored here.",
 }
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Overlays of the best, the median and the worst case, and where an ensemble disagrees."""
+    """Shows the best, the median and the worst case, and the disagreement of an ensemble."""
     truth = slices_of(evidence.outcome.numpy())
     classes = [] if evidence.classes is None else [str(name) for name in evidence.classes]
 
     model = evidence.model
 
     def disagree(rows: NDArray[Any]) -> NDArray[Any]:
-        each = (evidence.X[np.array([row])] for row in rows)  # many numbers for every cell
+        each = (
+            evidence.X[np.array([row])] for row in rows
+        )  # one at a time: many numbers per pixel
         found = [model.of_classes.disagreement(model.posterior, example) for example in each]
         return slices_of(torch.cat(found).numpy())
 
@@ -75,23 +84,22 @@ def overlays_section(
     disagreement: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
     unit: Unit = IMAGE,
 ) -> Section | None:
-    r"""Image, true mask, predicted mask and difference of three cases; Dice by class.
+    r"""Shows image, true mask, predicted mask and difference of three cases; Dice by class.
 
     .. math:: \text{Dice}_k = \frac{2 |A_k \cap B_k|}{|A_k| + |B_k|}
 
-    with :math:`A_k` the cells of class k and :math:`B_k` those predicted so. The first class is
-    the background; an image is ranked by the mean over the others that it has, in truth or in the
-    prediction.
+    with :math:`A_k` the pixels of class k and :math:`B_k` those predicted as k. The first class is
+    the background; an image is ranked by the mean over its other classes, true or predicted.
 
     Args:
         images: of the test rows.
-        truth: codes of the classes of their cells.
-        predicted: codes.
+        truth: class codes of their pixels.
+        predicted: predicted codes.
         classes: names by code, the background first.
-        labelled: False where a cell has no label.
+        labelled: False where a pixel has no label.
         names: of the images, files or row numbers; by default their positions.
-        disagreement: of an ensemble: numbers of images -> how much its members disagree about
-            each cell, ``(n, H, W)``; it is asked about the images that are shown.
+        disagreement: of an ensemble: from image numbers to the disagreement of its members at
+            each pixel, ``(n, H, W)``.
         unit: what an example is called.
 
     Shapes:
@@ -133,12 +141,9 @@ def _lead(ranked: NDArray[np.float64], classes: Sequence[Any], unit: Unit) -> st
     found = ranked[np.isfinite(ranked)]
     what = f"of {classes[1]}" if len(classes) == 2 else f"of {len(classes) - 1} classes"
     if not len(found):
-        return (
-            f"Dice {what} is not defined: no test {unit.one} has any, in truth or in the "
-            "prediction."
-        )
+        return f"Dice {what} is not defined: no test {unit.one} has any, true or predicted."
     rest = len(ranked) - len(found)
-    more = f" {rest} {unit.many} have none at all." if rest else ""
+    more = f" {rest} {unit.many} have none." if rest else ""
     return (
         f"Dice {what} over {len(found)} test {unit.many}: {found.mean():.3f} on average, "
         f"from {found.min():.3f} to {found.max():.3f}.{more}"
@@ -163,7 +168,7 @@ def _figure(
     rows = np.array(list(cases.values()))
     ground = pictures(images[rows], SIDE)
     size = ground.shape[1:3]
-    masks = [_nearest(mask[rows], size) for mask in (y, guess, seen)]
+    masks = [nearest(mask[rows], size) for mask in (y, guess, seen)]
     columns = [
         ground,
         _tinted(ground, masks[0], masks[2]),
@@ -172,32 +177,31 @@ def _figure(
     ]
     heads = ["image", "true", "predicted", "difference"]
     if disagreement is not None:
-        columns.append(blended(ground, _shrunk(disagreement(rows), size), signed=False))
+        columns.append(blended(ground, averaged(disagreement(rows), size), signed=False))
         heads.append("disagreement")
     shown = np.stack(columns, 1).reshape(-1, *ground.shape[1:])
     labels = [f"{word}: {ranked[row]:.3f}\n{_called(row, names)}" for word, row in cases.items()]
     svg = strip(shown, [], columns=len(heads), lines=0, labels=labels, heads=heads)
-    missed = "missed" if len(classes) == 2 else "missed or given another class"
+    missed = "missed" if len(classes) == 2 else "missed or of another class"
     caption = (
         f"Cases by the Dice coefficient of their {unit.one}. {_legend(classes)} Difference: green "
-        "is "
-        f"found, vermilion {missed}, purple said where there is none."
+        f"correct, vermilion {missed}, purple false positive."
     )
     if disagreement is not None:
         caption += (
             " Disagreement: blue where the members of the ensemble disagree most, by the mutual "
-            f"information of member and class, on a scale of each {unit.one}'s own."
+            f"information of member and class, scaled per {unit.one}."
         )
-    said = ", ".join(f"{word} {ranked[row]:.3f}" for word, row in cases.items())
-    return Figure(svg, caption, f"Masks over {unit.many}; Dice: {said}.")
+    scores = ", ".join(f"{word} {ranked[row]:.3f}" for word, row in cases.items())
+    return Figure(svg, caption, f"Masks over {unit.many}; Dice: {scores}.")
 
 
 def _legend(classes: Sequence[Any]) -> str:
-    """What the colours of masks mean."""
-    said = [
+    """Writes the colours of the classes."""
+    tints = [
         f"{COLOURS[k % len(COLOURS)]} {printable(name, 30)}" for k, name in enumerate(classes[1:8])
     ]
-    return f"Masks: {', '.join(said)}{', ...' if len(classes) > 8 else ''}."
+    return f"Masks: {', '.join(tints)}{', ...' if len(classes) > 8 else ''}."
 
 
 def _called(row: int, names: Sequence[Any] | None) -> str:
@@ -208,25 +212,8 @@ def _called(row: int, names: Sequence[Any] | None) -> str:
     )
 
 
-def _nearest(masks: NDArray[Any], size: tuple[int, ...]) -> NDArray[Any]:
-    """Masks in the size of a picture: codes are picked, never mixed."""
-    rows, columns = (
-        ((np.arange(to) + 0.5) * given / to).astype(np.intp)
-        for to, given in zip(size, masks.shape[1:], strict=True)
-    )
-    found: NDArray[Any] = masks[:, rows][:, :, columns]
-    return found
-
-
-def _shrunk(heat: NDArray[Any], size: tuple[int, ...]) -> NDArray[Any]:
-    """Numbers of cells in the size of a picture, averaged."""
-    cells = torch.from_numpy(np.ascontiguousarray(heat)).unsqueeze(1)
-    found: NDArray[Any] = interpolate(cells, list(size), mode="area").squeeze(1).numpy()
-    return found
-
-
 def _tinted(ground: Pictures, codes: NDArray[Any], seen: NDArray[Any]) -> Pictures:
-    """Each class but the first in its colour; what has no label is faded."""
+    """Colours each class but the first; unlabelled pixels fade."""
     tints = np.array([[int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in PALETTE], np.float32)
     colour = tints[(codes - 1) % len(tints)]
     found = _faded(ground, 0.6)
@@ -251,7 +238,7 @@ def _difference(
 
 
 def _faded(ground: Pictures, kept: float) -> NDArray[np.float32]:
-    """Grey, with so much of its contrast."""
+    """Turns pictures grey with a share of their contrast."""
     grey = 255 - kept * (255 - ground.astype(np.float32).mean(-1, keepdims=True))
     return np.repeat(grey, 3, -1)
 
@@ -268,5 +255,5 @@ def _table(scores: NDArray[np.float64], classes: Sequence[Any], unit: Unit) -> T
         else:
             rows.append([str(name), 0, None, None, None, None])
     head = ["class", f"{unit.many} with it", "mean Dice", "worst", "median", "best"]
-    caption = f"Dice by class over the {unit.many} that have it, in truth or predicted."
+    caption = f"Dice by class over the {unit.many} that have it, true or predicted."
     return Table(head, rows, caption)

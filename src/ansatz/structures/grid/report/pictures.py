@@ -1,10 +1,12 @@
-"""Signals, images and volumes as pictures: curves, themselves, and their middle slices."""
+"""Turns signals, images and volumes into pictures, and samples them."""
 
 import math
 from typing import Any, cast
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch.nn import functional
 
 from ansatz.data.grids import Grids
 from ansatz.figures.montage import BLUE, PURPLE, VERMILION
@@ -19,13 +21,13 @@ VOLUME = Unit("volume", "volumes")
 UNITS = {1: SIGNAL, 2: IMAGE, 3: VOLUME}
 
 
-WORK = 3e11  # multiply-adds of the predictions of all examples
-NUMBERS = 2**25  # raw numbers of masks that are kept
-FEWEST, FEWEST_MASKS = 200, 20  # examples that are evaluated whatever their predictions cost
+WORK = 3e11  # multiply-adds of all predictions
+NUMBERS = 2**25  # raw numbers of masks in memory
+FEWEST, FEWEST_MASKS = 200, 20  # least numbers of examples
 
 
 def sample_rows(model: Model, job: Job, *, seed: int = 0) -> NDArray[np.intp] | None:
-    """The rows of a sample, in order; None where all are few enough."""
+    """Samples rows, in order, within time and memory limits; None for all rows."""
     dense = job.target.axis == "element"
     fewest = FEWEST_MASKS if dense else FEWEST
     if len(job.y) <= fewest:
@@ -41,28 +43,26 @@ def sample_rows(model: Model, job: Job, *, seed: int = 0) -> NDArray[np.intp] | 
 
 
 def multiply_adds(model: Model) -> int:
-    """What the prediction of one example takes; of an ensemble, by all its members."""
+    """Counts the multiply-adds of one prediction; of an ensemble, by all its members."""
     spec, networks = model.encoder.spec, model.posterior.networks
     return max(1, sum(max(1, summary(each.answering, spec).multiply_adds) for each in networks))
 
 
 def affordable(evidence: Evidence, budget: float, *, least: int, most: int, times: int = 1) -> int:
-    """How many examples can be predicted ``times`` times for so many multiply-adds."""
-    if "multiply_adds" not in evidence.kept:
-        evidence.kept["multiply_adds"] = multiply_adds(evidence.model)
-    one: int = evidence.kept["multiply_adds"]
+    """Computes how many examples can be predicted ``times`` times within the budget."""
+    one = evidence.once("multiply_adds", lambda: multiply_adds(evidence.model))
     return max(least, min(most, int(budget / (times * one))))
 
 
-CURVE = (48, 96)  # cells of the picture of a signal
+CURVE = (48, 96)  # pixels of the picture of a signal
 TINTS = (BLUE, VERMILION, PURPLE)  # of its first channels
 
 
 def pictures_of(grids: Grids) -> NDArray[Any]:
-    """Examples as pictures, ``(N, H, W, C)`` of bytes or numbers.
+    """Turns examples into pictures, ``(N, H, W, C)`` of bytes or numbers.
 
-    A signal is drawn as curves, its first three channels on one scale each; of a volume the middle
-    slice along its first axis is shown.
+    A signal becomes curves of its first three channels, a volume its middle slice along the
+    first axis.
     """
     values = grids.load().numpy()  # (N, C, *size)
     axes = values.ndim - 2
@@ -74,7 +74,7 @@ def pictures_of(grids: Grids) -> NDArray[Any]:
 
 
 class _Late:
-    """Pictures of examples that are decoded when some of them are asked for."""
+    """Pictures of examples, decoded when indexed."""
 
     def __init__(self, grids: Grids) -> None:
         self.grids = grids
@@ -89,12 +89,28 @@ class _Late:
 
 
 def shown_late(grids: Grids) -> NDArray[Any]:
-    """The same as something that is indexed like an array: files are read where they are shown."""
+    """Wraps examples as an array of pictures whose files are read when indexed."""
     return cast(NDArray[Any], _Late(grids))
 
 
+def nearest(masks: NDArray[Any], size: tuple[int, ...]) -> NDArray[Any]:
+    """Resizes ``(N, H, W)`` codes by picking the nearest pixel."""
+    rows, columns = (
+        ((np.arange(to) + 0.5) * given / to).astype(np.intp)
+        for to, given in zip(size, masks.shape[1:3], strict=True)
+    )
+    found: NDArray[Any] = masks[:, rows][:, :, columns]
+    return found
+
+
+def averaged(values: NDArray[Any], size: tuple[int, ...]) -> NDArray[Any]:
+    """Resizes ``(N, H, W)`` numbers by averaging."""
+    pixels = torch.from_numpy(np.ascontiguousarray(values)).unsqueeze(1)
+    return functional.interpolate(pixels, list(size), mode="area").squeeze(1).numpy()
+
+
 def slices_of(masks: NDArray[Any]) -> NDArray[Any]:
-    """Masks ``(N, *size)`` as the pictures of their examples show them; signals as bands."""
+    """Turns masks ``(N, *size)`` into pictures like those of their examples; signals as bands."""
     if masks.ndim == 4:
         return masks[:, masks.shape[1] // 2]
     if masks.ndim == 2:
@@ -105,7 +121,7 @@ def slices_of(masks: NDArray[Any]) -> NDArray[Any]:
 
 
 def _curves(values: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Lines on white: a cell is inked where the curve passes through it."""
+    """Draws lines on white: a pixel is coloured where the curve crosses it."""
     height, width = CURVE
     count, channels, length = values.shape
     places = np.linspace(0, length - 1, width + 1)

@@ -1,4 +1,4 @@
-"""How right answers fade when images move, turn or grow noisy, and which symmetries hold."""
+"""Reports accuracy under shifts, rotations and noise, and certificates of symmetry."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,35 +27,34 @@ if TYPE_CHECKING:
 Predict = Callable[[NDArray[np.uint8]], ArrayLike]
 ANGLES = (0.0, 5.0, 10.0, 20.0, 30.0, 45.0)  # degrees
 NOISE = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3)  # of the range of a byte
-PIECE = 256  # images at once
+CHUNK = 256  # images at once
 STEPS = (0.0, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4)  # of the smaller side
 
 
 class Curve(NamedTuple):
-    """Right answers at each strength of a perturbation."""
+    """The number of correct predictions at each strength of a perturbation."""
 
     name: str  # of the perturbation
     unit: str  # of its strength
-    strength: list[float]  # from none on
-    correct: list[int]  # right answers at each
-    total: int  # images
+    strength: list[float]  # from 0
+    correct: list[int]  # correct predictions at each
+    total: int  # number of images
 
 
 def perturbed(
     images: NDArray[np.uint8], kind: str, strength: float, *, seed: int = 0
 ) -> NDArray[np.uint8]:
-    """Images shifted, turned or made noisy, each in a direction of its own.
+    """Shifts or rotates images or adds noise, each in a random direction.
 
-    A shift goes ``strength`` cells in one of eight directions, a rotation ``strength`` degrees
-    either way with interpolation between cells; what comes in from outside is the nearest cell of
-    the edge. Noise is normal, independent for every number, with a standard deviation of
-    ``strength`` times 255, and clipped. The directions and the noise depend on the seed alone, so
-    that the same images meet the same ones at every strength.
+    A shift is by ``strength`` pixels in one of eight directions, a rotation by ``strength`` degrees
+    either way, interpolated; edges are replicated. Noise is normal and independent, with a
+    standard deviation of ``strength`` times 255, clipped. Directions and noise depend only on the
+    seed: the same at every strength.
 
     Args:
         images: bytes.
         kind: ``"shift"``, ``"rotation"`` or ``"noise"``.
-        strength: cells, degrees, or a share.
+        strength: pixels, degrees, or a share.
         seed: of the directions and the noise.
 
     Shapes:
@@ -81,30 +80,39 @@ def perturbed(
 def robustness(
     predict: Predict, images: NDArray[np.uint8], truth: ArrayLike, *, seed: int = 0
 ) -> list[Curve]:
-    """Right answers under shifts, rotations and noise of growing strength.
+    """Counts correct predictions under shifts, rotations and noise of growing strength.
 
     Args:
-        predict: bytes ``(N, H, W, C)`` to probabilities ``(N, K)``.
-        images: of test rows.
+        predict: from bytes ``(N, H, W, C)`` to probabilities ``(N, K)``.
+        images: of the test rows.
         truth: codes of their classes.
         seed: of the directions and the noise.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.diagnostics import robustness
+        >>> images = np.zeros((4, 8, 8, 1), np.uint8)
+        >>> predict = lambda images: np.tile([0.9, 0.1], (len(images), 1))
+        >>> found = robustness(predict, images, [0, 0, 1, 1])
+        >>> [(curve.name, curve.correct[-1]) for curve in found]
+        [('shift', 2), ('rotation', 2), ('noise', 2)]
     """
     code = np.asarray(truth)
     side = min(images.shape[1:3])
     shifts = sorted({float(round(step * side)) for step in STEPS})
     found = []
     for name, unit, strengths in (
-        ("shift", "cells", shifts),
+        ("shift", "pixels", shifts),
         ("rotation", "degrees", list(ANGLES)),
         ("noise", "% of the range", list(NOISE)),
     ):
-        correct = [_right(predict, images, code, name, strength, seed) for strength in strengths]
+        correct = [_correct(predict, images, code, name, strength, seed) for strength in strengths]
         shown = [100 * s for s in strengths] if name == "noise" else strengths
         found.append(Curve(name, unit, shown, correct, len(code)))
     return found
 
 
-def _right(
+def _correct(
     predict: Predict,
     images: NDArray[np.uint8],
     code: NDArray[Any],
@@ -112,22 +120,22 @@ def _right(
     strength: float,
     seed: int,
 ) -> int:
-    """Right answers, a piece of the images after the other: moved images are numbers, not bytes."""
+    """Counts correct predictions in chunks, since perturbed images are floats in memory."""
     found = 0
-    for first in range(0, len(images), PIECE):
-        piece = slice(first, first + PIECE)
-        probs = np.asarray(predict(perturbed(images[piece], kind, strength, seed=seed + first)))
-        found += int((probs.argmax(1) == code[piece]).sum())
+    for first in range(0, len(images), CHUNK):
+        rows = slice(first, first + CHUNK)
+        probs = np.asarray(predict(perturbed(images[rows], kind, strength, seed=seed + first)))
+        found += int((probs.argmax(1) == code[rows]).sum())
     return found
 
 
 def _warped(
     images: NDArray[np.uint8], turn: NDArray[Any], right: NDArray[Any], down: NDArray[Any]
 ) -> NDArray[np.uint8]:
-    """Each image turned anticlockwise and then moved, by its own numbers."""
+    """Rotates each image anticlockwise and then shifts it."""
     height, width = images.shape[1:3]
     cos, sin = np.cos(turn), np.sin(turn)
-    # From a place of the result back to the image; places run from -1 to 1 along either side.
+    # From coordinates of the result back to the image; they run from -1 to 1 along either side.
     there = np.stack(
         [
             np.stack([cos, -sin * height / width, -2 * right / width], 1),
@@ -145,23 +153,23 @@ def _warped(
 
 WORK = 5e10  # multiply-adds of all perturbations; of the certificates of one group
 TIMES = 18  # perturbations
-ELEMENTS = 16  # of a group that are tried
-CROP = {1: 128, 2: 128, 3: 32}  # cells of a side of what masks are certified on, by axes
+ELEMENTS = 16  # of a group, sampled
+CROP = {1: 128, 2: 128, 3: 32}  # side of the crops of masks, by axes
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Accuracy under shifts, turns and noise, and certificates of symmetry."""
+    """Reports accuracy under shifts, rotations and noise, and certificates of symmetry."""
     found, notes = certificates(evidence)
-    curves, said = _curves(evidence)
+    curves, more = _curves(evidence)
     made = robustness_section(curves, found, unit=evidence.unit)
     if made is None:
         return None
     title = made.title if curves else "Symmetries"
-    return Section(title, made.lead, [*made.parts, *(Text(note, "note") for note in said + notes)])
+    return Section(title, made.lead, [*made.parts, *(Text(note, "note") for note in more + notes)])
 
 
 def _curves(evidence: Evidence) -> tuple[list[Curve], list[str]]:
-    """Of classes of images alone; numbers and masks have no right answers to count."""
+    """Computes the curves, for classes of images only."""
     is_classes = evidence.axis == "row" and evidence.classes is not None
     if not is_classes or evidence.distribution is None or evidence.unit != IMAGE:
         return [], []
@@ -180,16 +188,16 @@ def _curves(evidence: Evidence) -> tuple[list[Curve], list[str]]:
         return found
 
     found = robustness(predict, images, code[rows], seed=evidence.seed)
-    said = []
+    notes = []
     if len(rows) < len(evidence.outcome):
-        said.append(f"The curves are of {len(rows)} test images drawn at random.")
+        notes.append(f"The curves are of {len(rows)} random test images.")
     if pictures_of(evidence.X[rows[:1]]).dtype != np.uint8:
-        said.append("For the curves the images' numbers are rounded to 256 levels.")
-    return found, said
+        notes.append("For the curves pixels are rounded to 256 levels.")
+    return found, notes
 
 
 def _as_bytes(images: NDArray[Any]) -> tuple[NDArray[np.uint8], Any]:
-    """Images as bytes, and the way back."""
+    """Converts images to bytes, with the inverse function."""
     if images.dtype == np.uint8:
         return images, lambda pictures: pictures
     low, high = float(images.min()), float(images.max())
@@ -199,13 +207,10 @@ def _as_bytes(images: NDArray[Any]) -> tuple[NDArray[np.uint8], Any]:
 
 
 def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
-    """By how much the network breaks each symmetry that its grid may have.
+    """Measures how far the network violates each symmetry of its grid.
 
-    A network that answers once is asked whether the answer stays; one that answers for every cell,
-    whether the answer moves along.
-
-    Returns:
-        Certificates, and what is to be said about them.
+    Networks of one output per example are tested for invariance, those of masks for
+    equivariance. Returns certificates and notes.
     """
     dense = evidence.axis == "element"
     count = affordable(evidence, WORK, least=2, most=256, times=ELEMENTS + 1)
@@ -225,17 +230,17 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
                 generator=generator,
                 kind="equivariant" if dense else "invariant",
             )
-        except ValueError:  # too small to be moved so
+        except ValueError:  # too small for this group
             continue
         found.append(certificate)
     size = " × ".join(map(str, x.shape[2:]))
-    said = f"Certificates are of {len(x)} test {evidence.unit.many}"
-    said += f", {size} cells of their middle." if dense and size else "."
-    return found, [said] if found else []
+    note = f"Certificates are of {len(x)} test {evidence.unit.many}"
+    note += f", cropped to the central {size}." if dense and size else "."
+    return found, [note] if found else []
 
 
 def _cropped(x: Tensor) -> Tensor:
-    """The middle of large examples, by even numbers of cells."""
+    """Crops the centre of large examples."""
     for axis, length in enumerate(x.shape[2:], start=2):
         kept = min(length, CROP[x.ndim - 2])
         x = x.narrow(axis, (length - kept) // 2, kept)
@@ -243,7 +248,7 @@ def _cropped(x: Tensor) -> Tensor:
 
 
 def draw_curve(axes: "Axes", curve: Curve) -> None:
-    """The share of right answers against the strength, in its Wilson intervals."""
+    """Draws accuracy against strength, with Wilson intervals."""
     shares = [wilson(n, curve.total) for n in curve.correct]
     value, low, high = (100 * np.array(part) for part in zip(*shares, strict=True))
     axes.axhline(value[0], color=INK, lw=0.8, alpha=0.6)
@@ -255,12 +260,21 @@ def draw_curve(axes: "Axes", curve: Curve) -> None:
 def robustness_section(
     curves: Sequence[Curve], certificates: Sequence[Certificate] = (), *, unit: Unit = IMAGE
 ) -> Section | None:
-    """Accuracy under perturbations, and the certificates of symmetries.
+    """Reports accuracy under perturbations and certificates of symmetry.
 
     Args:
-        curves: see :func:`ansatz.structures.grid.report.robustness.robustness`.
-        certificates: see :func:`ansatz.symmetry.certify`.
+        curves: from :func:`ansatz.diagnostics.robustness`.
+        certificates: from :func:`ansatz.symmetry.certify`.
         unit: what an example is called.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.diagnostics import robustness, robustness_section
+        >>> images = np.zeros((4, 8, 8, 1), np.uint8)
+        >>> predict = lambda images: np.tile([0.9, 0.1], (len(images), 1))
+        >>> found = robustness(predict, images, [0, 0, 1, 1])
+        >>> robustness_section(found).lead[:38]
+        'Accuracy: 50 %, 50 % under shift of 2 '
     """
     parts: list[Text | Table | Figure] = []
     if curves:
@@ -269,22 +283,18 @@ def robustness_section(
         parts.append(_certificate_table(certificates, unit))
     if not parts:
         return None
-    return Section("When images move, turn or grow noisy", _lead(curves, certificates), parts)
+    return Section("Accuracy under shifts, rotations and noise", _lead(curves, certificates), parts)
 
 
 def _lead(curves: Sequence[Curve], certificates: Sequence[Certificate]) -> str:
-    said = [
-        f"{'to' if i else f'Right answers go from {_share(curve, 0)} to'} {_share(curve, -1)} "
-        f"under {curve.name} of {_strength(curve)}"
-        for i, curve in enumerate(curves)
-    ]
-    words = f"{', '.join(said)}." if said else ""
+    falls = [f"{_share(curve, -1)} under {curve.name} of {_strength(curve)}" for curve in curves]
+    words = f"Accuracy: {_share(curves[0], 0)}, {', '.join(falls)}." if curves else ""
     exact = [c for c in certificates if c.relative < 1e-4]
     if certificates and exact:
         kept = ", ".join(dict.fromkeys(c.group for c in exact))
-        words += f" By construction it respects: {kept} (violated by rounding only)."
+        words += f" Exact symmetries, up to rounding: {kept}."
     elif certificates:
-        words += " None of the symmetries tried holds to rounding."
+        words += " None of the symmetries holds exactly."
     return words.strip()
 
 
@@ -302,19 +312,17 @@ def _figure(curves: Sequence[Curve]) -> Figure:
         grid = paper.subplots(1, len(curves), squeeze=False, sharey=True)
         for axes, curve in zip(grid.flat, curves, strict=True):
             draw_curve(axes, curve)
-        grid.flat[0].set_ylabel("right answers, %")
+        grid.flat[0].set_ylabel("accuracy, %")
         svg = to_svg(paper)
-    said = "; ".join(
+    described = "; ".join(
         f"{curve.name}: {_share(curve, 0)} to {_share(curve, -1)} at {_strength(curve)}"
         for curve in curves
     )
     return Figure(
         svg,
-        f"Share of {curves[0].total} test images that are given their class, with 95 % Wilson "
-        "intervals, as the same images are perturbed more and more, each in a direction of its "
-        "own; the level line is without. What comes in from outside is the nearest cell of the "
-        "edge.",
-        f"Accuracy under perturbations. {said}.",
+        f"Accuracy on {curves[0].total} test images, with 95 % Wilson intervals, under growing "
+        "perturbations in random directions; grey line: unperturbed. Edges are replicated.",
+        f"Accuracy under perturbations. {described}.",
     )
 
 
@@ -332,19 +340,19 @@ def _certificate_table(certificates: Sequence[Certificate], unit: Unit) -> Table
         ]
         for certificate in certificates
     ]
-    head = ["group", "outputs", "largest", "mean", "relative", "at", "tried"]
+    head = ["group", "outputs", "largest", "mean", "relative", "at", "samples"]
     return Table(
         head,
         rows,
-        "Certificates of symmetry: the largest change of any raw output when inputs are moved by "
-        "random elements of a group (for equivariant ones, the distance to the output moved "
-        "likewise); its mean over elements; the largest relative to the spread of outputs among "
-        f"{unit.many}, so that 1 says that moving {unit.an} matters as much as taking another one.",
+        "Certificates of symmetry: the largest change of any raw output under random elements of a "
+        "group (for equivariance, after transforming the output likewise); its mean over "
+        f"elements; the largest relative to the standard deviation of outputs among {unit.many}: "
+        f"at 1, transforming {unit.an} matters as much as replacing it.",
     )
 
 
 def _element(element: Any) -> str:
-    """A group's element in few letters."""
+    """Formats an element of a group."""
     if isinstance(element, bool | int | float):
         return number(element, 3)
     if isinstance(element, tuple) and all(isinstance(each, int | float) for each in element):

@@ -1,12 +1,10 @@
-"""What predictions rest on, on some test signals, images or volumes."""
+"""Reports attributions of predictions on some test signals, images or volumes."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch.nn import functional
 
 from ansatz.figures.montage import (
     BLUE,
@@ -34,19 +32,19 @@ from ansatz.structures.grid.report.attributions import (
     explained,
 )
 from ansatz.structures.grid.report.network import inputs_of
-from ansatz.structures.grid.report.pictures import IMAGE, SIGNAL, affordable, pictures_of
+from ansatz.structures.grid.report.pictures import IMAGE, SIGNAL, affordable, averaged, pictures_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Paper
 
 
 SHOWN = {1: 4, 2: 6, 3: 6}  # examples, by their axes
-SIDE = 96  # cells of a picture
+SIDE = 96  # pixels of a picture
 TINTS = (INK, THIRD, FOURTH)  # of the first channels: blue and vermilion are attributions
 MARGIN, EDGE = 1.3, 0.15  # inches on the left and on the right
 CURVE, BAND, GAP, APART, FOOT = 0.66, 0.13, 0.035, 0.2, 0.36  # inches, from the top down
-POINTS = 250  # of a curve: a longer one is drawn from the least to the largest of each piece
+POINTS = 250  # of a curve: a longer one is drawn by the extremes of its segments
 
 
 def draw_images(
@@ -56,7 +54,7 @@ def draw_images(
     *,
     name: str = "image",
 ) -> str:
-    """Some images, a row for each, beside what their predictions rest on.
+    """Draws images beside their attribution maps, a row for each.
 
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
@@ -75,10 +73,10 @@ def draw_images(
 def draw_signals(
     signals: NDArray[Any], maps: Mapping[str, NDArray[Any]], labels: Sequence[str]
 ) -> str:
-    """Signals below each other, under each a band per method.
+    """Draws signals with a band of attributions per method under each.
 
-    The first three channels are drawn, each on its own scale. A band is as opaque as the
-    attribution is large, each on its own scale.
+    The first three channels are drawn, each on its own scale; the opacity of a band shows the
+    size of the attribution.
 
     Shapes:
         - signals: ``(N, C, L)``; maps: ``(N, L)`` each.
@@ -104,15 +102,15 @@ def draw_signals(
         return to_svg(paper)
 
 
-def _page(paper: "Figure", tall: float, cells: int) -> "Axes":
-    """Cells to the right, inches downwards."""
+def _page(paper: "Paper", tall: float, cells: int) -> "Axes":
+    """Makes axes with samples to the right and inches downwards."""
     height = tall + FOOT
     wide = 1 - (MARGIN + EDGE) / WIDTH
     axes = paper.add_axes((MARGIN / WIDTH, FOOT / height, wide, tall / height))
     axes.set(xlim=(0, cells), ylim=(tall, 0))
     axes.spines[:].set_visible(False)
     axes.tick_params(left=False, labelleft=False, labelsize=SMALL, length=2, pad=2)
-    axes.set_xlabel("cell", fontsize=SMALL, labelpad=1)
+    axes.set_xlabel("sample", fontsize=SMALL, labelpad=1)
     return axes
 
 
@@ -123,12 +121,12 @@ def _curves(axes: "Axes", signal: NDArray[np.float64], top: float) -> None:
 
 
 def _thinned(line: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Places and values; of a long curve the extremes of pieces, so that no peak is lost."""
+    """Thins a long curve to the extremes of its segments, so that no peak is lost."""
     if len(line) <= 2 * POINTS:
         return np.linspace(0.5, len(line) - 0.5, len(line)), line
-    pieces = np.array_split(line, POINTS)
-    values = np.array([[piece.min(), piece.max()] for piece in pieces])
-    ends = np.cumsum([len(piece) for piece in pieces])
+    segments = np.array_split(line, POINTS)
+    values = np.array([[segment.min(), segment.max()] for segment in segments])
+    ends = np.cumsum([len(segment) for segment in segments])
     middles = ends - np.diff(ends, prepend=0) / 2
     return middles.repeat(2), values.ravel()
 
@@ -146,7 +144,7 @@ def _label(axes: "Axes", text: str, middle: float, size: float) -> None:
 
 
 def _tinted(heat: NDArray[Any]) -> NDArray[np.uint8]:
-    """Blue above zero and vermilion below, ``(N, L, 4)``."""
+    """Colours positive numbers blue, negative ones vermilion, ``(N, L, 4)``."""
     found = np.empty((*heat.shape, 4), np.uint8)
     found[..., :3] = np.where((heat < 0)[..., None], np.array(VERMILION), np.array(BLUE))
     found[..., 3] = (255 * strengths(heat)).round()
@@ -154,7 +152,7 @@ def _tinted(heat: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _scaled(signals: NDArray[Any]) -> NDArray[np.float64]:
-    """Each channel from 0, its least, to 1, its largest number in all signals."""
+    """Scales each channel to [0, 1] over all signals."""
     values = np.nan_to_num(signals.astype(np.float64))
     low, high = (values.min((0, 2), keepdims=True), values.max((0, 2), keepdims=True))
     found: NDArray[np.float64] = (values - low) / np.maximum(high - low, 1e-30)
@@ -163,20 +161,15 @@ def _scaled(signals: NDArray[Any]) -> NDArray[np.float64]:
 
 def _heat(ground: NDArray[np.uint8], heat: NDArray[Any]) -> NDArray[np.uint8]:
     if heat.shape[1:] != ground.shape[1:3]:
-        heat = _averaged(heat, ground.shape[1:3])
+        heat = averaged(heat, ground.shape[1:3])
     return blended(ground, heat)
 
 
-def _averaged(heat: NDArray[Any], size: tuple[int, ...]) -> NDArray[Any]:
-    values = torch.as_tensor(np.ascontiguousarray(heat))[:, None]
-    return functional.interpolate(values, list(size), mode="area")[:, 0].numpy()
-
-
 def strongest_slices(maps: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
-    """For each volume the slice along its first axis with the most attribution, all methods alike.
+    """Chooses the slice of each volume along its first axis with the most attribution.
 
-    The magnitudes of a method add up to one over a volume; of their sums in each slice the largest
-    over all methods together is taken. Without any attribution it is the middle slice.
+    Each method is normalised to sum 1 over a volume. Without any attribution it is the middle
+    slice.
 
     Shapes:
         - maps: ``(N, D, H, W)`` each.
@@ -192,13 +185,9 @@ def strongest_slices(maps: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
     return np.where(found.max(1) > 0, found.argmax(1), middle).astype(np.intp)
 
 
-def sliced(cells: NDArray[Any], at: NDArray[np.intp]) -> NDArray[Any]:
-    """One slice of each volume along its first axis.
-
-    Shapes:
-        - cells: ``(N, D, ...)``; at: ``(N,)``; returns ``(N, ...)``.
-    """
-    found: NDArray[Any] = cells[np.arange(len(at)), at]
+def sliced(voxels: NDArray[Any], at: NDArray[np.intp]) -> NDArray[Any]:
+    """Takes one slice of each volume ``(N, D, ...)`` along its first axis."""
+    found: NDArray[Any] = voxels[np.arange(len(at)), at]
     return found
 
 
@@ -206,7 +195,7 @@ WORK = 1e11  # multiply-adds of all attributions
 
 
 class Chosen(NamedTuple):
-    """Examples that are shown."""
+    """The examples that are shown."""
 
     rows: NDArray[np.intp]  # their numbers among the test rows, from 0
     labels: list[str]  # prediction and outcome of each
@@ -214,7 +203,7 @@ class Chosen(NamedTuple):
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Attributions of some good and some bad predictions, of classes and numbers alike."""
+    """Reports attributions of some good and some bad predictions."""
     count, overlap = _count(evidence)
     choose = _numbers if evidence.classes is None else _classes
     chosen = choose(evidence, count)
@@ -226,19 +215,19 @@ def section(evidence: Evidence) -> Section | None:
     found = attributions(what.network, x, what.target, most=points, overlap=overlap)
     svg, shown = _drawn(evidence, chosen, found.maps)
     caption = _caption(evidence, what, found)
-    said = "; ".join(label.replace("\n", ", ") for label in chosen.labels)
-    alt = f"Attributions ({', '.join(found.maps)}) of {evidence.unit.many}: {said}."
+    labels = "; ".join(label.replace("\n", ", ") for label in chosen.labels)
+    alt = f"Attributions ({', '.join(found.maps)}) of {evidence.unit.many}: {labels}."
     lead = (
-        f"Cells that {what.subject} rests on, by methods that err in different ways: where they "
-        "agree, the network looks there. They explain the network, not the world."
+        f"Attributions of {what.subject} by methods with different errors: look where they agree. "
+        "They explain the network, not the data."
     )
     notes = [chosen.words, *shown, *_caveats(evidence)]
     figure = Figure(svg, caption, alt)
-    return Section("What predictions rest on", lead, [figure, Text(" ".join(notes), "note")])
+    return Section("Attributions", lead, [figure, Text(" ".join(notes), "note")])
 
 
 def _count(evidence: Evidence) -> tuple[int, bool]:
-    """How many examples, and whether windows overlap: not where that would cost too much."""
+    """Chooses the number of examples, and whether windows overlap, by their cost."""
     axes = len(evidence.X.shape) - 1
     windows = {True: 2 * PARTS[axes] - 1, False: PARTS[axes]}
     costs = {overlap: 3 * STEPS + count**axes for overlap, count in windows.items()}
@@ -251,7 +240,7 @@ def _count(evidence: Evidence) -> tuple[int, bool]:
 
 
 def _classes(evidence: Evidence, count: int) -> Chosen | None:
-    """Right answers at random, and as many of the most confident mistakes."""
+    """Chooses correct predictions at random, and as many of the most confident mistakes."""
     if evidence.distribution is None or evidence.value.ndim > 1:
         return None
     assert evidence.classes is not None
@@ -264,21 +253,19 @@ def _classes(evidence: Evidence, count: int) -> Chosen | None:
     rows = np.concatenate([right[: count - len(mistakes)], mistakes])
     labels = [
         f"{printable(evidence.classes[top[k]], 14)}: {percent(float(probs[k, top[k]]))}\n"
-        + ("right" if top[k] == code[k] else f"is {printable(evidence.classes[code[k]], 14)}")
+        + ("correct" if top[k] == code[k] else f"true {printable(evidence.classes[code[k]], 14)}")
         for k in rows
     ]
-    right_ones, wrong_ones = len(rows) - len(mistakes), len(mistakes)
-    said = f"{right_ones} right answer{'s' * (right_ones != 1)} drawn at random"
-    if wrong_ones:
-        many = (
-            f"{wrong_ones} most confident mistakes" if wrong_ones > 1 else "most confident mistake"
-        )
-        said += f", then the {many}"
-    return Chosen(rows, labels, f"{said}.")
+    count = len(rows) - len(mistakes)
+    words = f"{count} random correct prediction{'s' * (count != 1)}"
+    if len(mistakes):
+        many = f"{len(mistakes)} most confident mistakes"
+        words += f", then the {many if len(mistakes) > 1 else 'most confident mistake'}"
+    return Chosen(rows, labels, f"{words}.")
 
 
 def _numbers(evidence: Evidence, count: int) -> Chosen | None:
-    """Examples at random, and as many of those with the largest loss."""
+    """Chooses examples at random, and as many of those with the largest loss."""
     losses = evidence.row_losses().numpy()
     order = np.argsort(-losses, kind="stable")
     order = order[np.isfinite(losses[order])]
@@ -288,38 +275,37 @@ def _numbers(evidence: Evidence, count: int) -> Chosen | None:
     others = np.random.default_rng(evidence.seed).permutation(order[len(worst) :])
     rows = np.concatenate([others[: count - len(worst)], worst])
     labels = [
-        f"said {prediction_words(evidence, int(k))}\nis {outcome_words(evidence, int(k))}"
+        f"pred. {prediction_words(evidence, int(k))}\ntrue {outcome_words(evidence, int(k))}"
         for k in rows
     ]
     drawn = len(rows) - len(worst)
-    said = f"{drawn} {evidence.unit.many if drawn > 1 else evidence.unit.one} drawn at random"
+    words = f"{drawn} random {evidence.unit.many if drawn > 1 else evidence.unit.one}"
     if len(worst):
-        what = "nll" if evidence.likelihood.has_distribution else "loss"
         many = str(len(worst)) if len(worst) > 1 else "one"
-        said += f", then the {many} with the largest {what}"
-    return Chosen(rows, labels, f"{said}.")
+        words += f", then the {many} with the largest {evidence.loss_name}"
+    return Chosen(rows, labels, f"{words}.")
 
 
 def _drawn(
     evidence: Evidence, chosen: Chosen, maps: Mapping[str, NDArray[Any]]
 ) -> tuple[str, list[str]]:
-    """The drawing, and what is to be said about what it leaves out."""
+    """Draws the examples, with notes on what is left out."""
     grids = evidence.X[chosen.rows]
     if evidence.unit == IMAGE:
         return draw_images(pictures_of(grids), maps, chosen.labels), []
-    cells = grids.load().numpy()  # (N, C, *size)
+    values = grids.load().numpy()  # (N, C, *size)
     if evidence.unit == SIGNAL:
-        return draw_signals(cells, maps, chosen.labels), _channels(cells.shape[1])
+        return draw_signals(values, maps, chosen.labels), _channels(values.shape[1])
     at = strongest_slices(maps)
-    images = sliced(np.moveaxis(cells, 1, -1), at)
+    images = sliced(np.moveaxis(values, 1, -1), at)
     heats = {name: sliced(heat, at) for name, heat in maps.items()}
-    depth = cells.shape[2]
+    depth = values.shape[2]
     labels = [
         f"{label}\nslice {place + 1} of {depth}"
         for label, place in zip(chosen.labels, at, strict=True)
     ]
-    said = "Of each volume the slice along its first axis with the most attribution is shown."
-    return draw_images(images, heats, labels, name="slice"), [said]
+    note = "Of each volume the slice along its first axis with the most attribution is shown."
+    return draw_images(images, heats, labels, name="slice"), [note]
 
 
 def _channels(count: int) -> list[str]:
@@ -335,14 +321,12 @@ def _channels(count: int) -> list[str]:
 def _caption(evidence: Evidence, what: Explained, found: Attributions) -> str:
     there = f", where it is {number(found.start[0], 3)}," if what.is_number else ""
     parts = [
-        f"{what.signs}, each on its own scale. Integrated gradients share out the difference to "
-        f"{_baseline(evidence)}{there} among the cells: {found.completeness()}.",
-        f"Occlusion is what {what.subject} loses when a window is covered by the same.",
+        f"{what.signs}, each map on its own scale. Integrated gradients add up to the difference "
+        f"from {_baseline(evidence)}{there}: {found.completeness()}.",
+        f"Occlusion: the decrease of {what.subject} when a window is replaced by the same.",
     ]
     if "Grad-CAM" in found.maps:
-        parts.append(
-            "Grad-CAM, coarse and never negative, weighs the maps of the last convolution."
-        )
+        parts.append("Grad-CAM, coarse and never negative, weights the last feature maps.")
     return " ".join(parts)
 
 
@@ -350,13 +334,13 @@ def _baseline(evidence: Evidence) -> str:
     if evidence.unit == SIGNAL:
         return "a flat signal at the mean of each channel"
     grey = evidence.X.shape[0] == 1
-    return f"a {'uniformly grey' if grey else 'uniform, averagely coloured'} {evidence.unit.one}"
+    return f"a {'uniformly grey' if grey else 'uniform, mean-coloured'} {evidence.unit.one}"
 
 
 def _caveats(evidence: Evidence) -> list[str]:
     found = []
     if len(evidence.model.posterior.networks) > 1:
-        found.append("Of an ensemble its first network is explained.")
+        found.append("The first network of the ensemble is explained.")
     if evidence.job.offset is not None:
-        found.append("Offsets are left out of what is explained.")
+        found.append("Offsets are not included.")
     return found

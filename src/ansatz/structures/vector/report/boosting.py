@@ -1,4 +1,4 @@
-"""Boosted trees beside the model: what a practitioner would fit instead."""
+"""Fits boosted trees as a baseline of tables."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ansatz.report.evidence import Evidence
 
 FOLDS = 5
-MOST_LEVELS = 255  # that the trees can tell apart
+MOST_LEVELS = 255  # of a column in scikit-learn's trees
 POSITIVE = {"gamma", "inverse_gaussian", "log_normal", "exponential", "weibull"}
 MIXED = {"tweedie", "zero_one_inflated_beta"}  # probability at a point, density elsewhere
 Trees = tuple[
@@ -36,28 +36,28 @@ Trees = tuple[
 
 
 def boosted(evidence: "Evidence") -> tuple[Trees | None, str]:
-    """Distribution, point, losses and evaluate of scikit-learn's HistGradientBoosting.
+    """Fits scikit-learn's HistGradientBoosting and predicts the test rows.
 
-    With its defaults and the seed of the report. Classes have its probabilities; counts its
-    Poisson loss and a Poisson distribution; positive quantities its gamma loss and a gamma
-    distribution; other numbers squared error and a normal distribution. The one number of such a
-    likelihood, its spread, comes from out-of-fold residuals within the rows learned from.
+    With its defaults and the seed of the report. Counts take its Poisson loss and a Poisson
+    distribution; positive numbers its gamma loss and a gamma distribution; other numbers squared
+    error and a normal distribution. The dispersion comes from out-of-fold residuals of the
+    training rows.
 
     Returns:
-        The forecast, or None; and what should be said about it.
+        The forecast, or None; and a note.
     """
     why = _why_not(evidence)
     if why:
         return None, f"HistGradientBoosting is left out: {why}."
-    assert evidence.learn is not None
+    assert evidence.training is not None
     columns = evidence.columns if evidence.model.columns is not None else None
-    design, mask = encode_columns(evidence.learn.X, columns)
+    design, mask = encode_columns(evidence.training.X, columns)
     rows, _ = encode_columns(evidence.X, columns)
-    some = ~np.isnan(design).all(axis=0)  # the trees cannot bin a column without a value
+    some = ~np.isnan(design).all(axis=0)  # the trees cannot bin an empty column
     design, rows, mask = design[:, some], rows[:, some], list(np.asarray(mask)[some])
     if not some.any():
-        return None, "HistGradientBoosting is left out: there is nothing to predict from."
-    y, weight = evidence.learn.job.y.numpy(), evidence.learn.weight
+        return None, "HistGradientBoosting is left out: there are no features."
+    y, weight = evidence.training.job.y.numpy(), evidence.training.weight
     if evidence.classes is not None:
         return _classes(evidence, design, rows, mask, y, weight)
     return _numbers(evidence, design, rows, mask, y.astype(np.float64), weight)
@@ -66,7 +66,7 @@ def boosted(evidence: "Evidence") -> tuple[Trees | None, str]:
 def encode_columns(
     frame: "pd.DataFrame", columns: list[Column] | None
 ) -> tuple[NDArray[np.float64], list[bool]]:
-    """Numbers as they are, categories as codes of their levels, dates as days; missing is nan.
+    """Encodes categories as codes of their levels, dates as days, missing values as nan.
 
     Returns:
         ``(N, D)``, and which of the columns are unordered categories.
@@ -95,7 +95,7 @@ def encode_columns(
 
 
 def level_codes(cells: "pd.Series", levels: Sequence[str]) -> NDArray[np.intp]:
-    """The place of each cell among the levels, -1 where it is missing or none of them."""
+    """Codes each cell by its level, -1 where it is missing or unknown."""
     place = {level: code for code, level in enumerate(levels)}
     codes, names = spelled(cells)
     known = np.array([place.get(name, -1) for name in names] + [-1], dtype=np.intp)
@@ -104,21 +104,21 @@ def level_codes(cells: "pd.Series", levels: Sequence[str]) -> NDArray[np.intp]:
 
 
 def _why_not(evidence: "Evidence") -> str:
-    likelihood, learn = evidence.likelihood, evidence.learn
+    likelihood, learn = evidence.likelihood, evidence.training
     if evidence.is_censored:
-        return "it knows no censoring"
+        return "it does not handle censoring"
     if likelihood.event_ndim or evidence.outcome.ndim != 1:
         return "it predicts one number or one class"
     if getattr(evidence.distribution, "circular", False):
-        return "it knows no directions"
+        return "it does not handle directions"
     if evidence.offset is not None:
         return "it takes no offset"
     if learn is None or not any(column.used for column in evidence.columns):
-        return "there is nothing to predict from"
+        return "there are no features"
     if len(learn.weight) < 2 * FOLDS:
-        return "the rows are too few"
+        return "there are too few rows"
     if evidence.classes is not None and len(np.unique(learn.job.y.numpy())) < 2:
-        return "the rows learned from are of one class"
+        return "the training rows have one class"
     return ""
 
 
@@ -143,13 +143,13 @@ def _classes(
         distribution = BernoulliDistribution(logs[:, 1] - logs[:, 0])
     outcome = evidence.outcome
     point = torch.from_numpy(found.argmax(1))
-    told = "HistGradientBoosting with scikit-learn's defaults, probabilities as it gives them."
+    note = "HistGradientBoosting with scikit-learn's defaults and its probabilities."
     return (
         distribution,
         point,
         -distribution.log_prob(outcome),
         _evaluate(outcome, None, distribution),
-    ), told
+    ), note
 
 
 def _numbers(
@@ -168,26 +168,22 @@ def _numbers(
         loss=loss, categorical_features=mask, random_state=evidence.seed
     )
     point = clone(trees).fit(design, y, sample_weight=weight).predict(rows)
-    told = (
+    note = (
         f"HistGradientBoosting with scikit-learn's defaults and its {loss.replace('_', ' ')} loss"
     )
     outcome, at = evidence.outcome.double(), torch.from_numpy(point).double()
     if not evidence.likelihood.has_distribution or evidence.likelihood.name in MIXED:
-        return (
-            None,
-            at,
-            None,
-            _evaluate(outcome, at, None),
-        ), f"{told}; its nll has another measure."
-    likelihood: Distribution
+        point_only = (None, at, None, _evaluate(outcome, at, None))
+        return point_only, f"{note}; its nll is not comparable."
+    distribution: Distribution
     if loss == "poisson":
-        likelihood, spread = PoissonDistribution(at.clamp(min=1e-9).log()), ""
+        distribution, words = PoissonDistribution(at.clamp(min=1e-9).log()), "Poisson"
     else:
         fair = _out_of_fold(evidence, trees, design, y, weight)
-        likelihood, spread = _spread(loss, at, y, fair, weight)
-    told += f"; its likelihood is {'Poisson' if loss == 'poisson' else spread}."
-    losses = -likelihood.log_prob(outcome)
-    return (likelihood, at, losses, _evaluate(outcome, at, likelihood)), told
+        distribution, words = _with_dispersion(loss, at, y, fair, weight)
+    losses = -distribution.log_prob(outcome)
+    evaluate = _evaluate(outcome, at, distribution)
+    return (distribution, at, losses, evaluate), f"{note}; its distribution is {words}."
 
 
 def _loss(evidence: "Evidence", y: NDArray[np.float64]) -> str:
@@ -210,8 +206,8 @@ def _out_of_fold(
 
     from ansatz.data import fold_numbers, row_keys
 
-    assert evidence.learn is not None
-    job = evidence.learn.job
+    assert evidence.training is not None
+    job = evidence.training.job
     keys = row_keys(job.rows, job.y.numpy(), seed=evidence.seed)
     folds = fold_numbers(keys, FOLDS, seed=evidence.seed, group=job.group, weight=weight)
     found = np.full(len(y), np.average(y, weights=weight))
@@ -224,7 +220,7 @@ def _out_of_fold(
     return found
 
 
-def _spread(
+def _with_dispersion(
     loss: str,
     at: Tensor,
     y: NDArray[np.float64],
@@ -237,11 +233,11 @@ def _spread(
         distribution: Distribution = GammaDistribution(
             at.clamp(min=1e-12).log(), torch.full_like(at, phi)
         )
-        return distribution, "gamma, its dispersion that of out-of-fold Pearson residuals"
+        return distribution, "gamma, with the dispersion of out-of-fold Pearson residuals"
     sd = max(float(np.average((y - fair) ** 2, weights=weight)) ** 0.5, 1e-12)
     return (
         NormalDistribution(at, torch.full_like(at, sd)),
-        "normal, its one spread that of out-of-fold residuals",
+        "normal, with the standard deviation of out-of-fold residuals",
     )
 
 

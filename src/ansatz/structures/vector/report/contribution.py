@@ -1,4 +1,4 @@
-"""What tables contribute to a report."""
+"""Supplies what tables add to a report."""
 
 from typing import TYPE_CHECKING, Any, cast
 
@@ -29,24 +29,24 @@ _CHAPTERS = [
 
 
 class VectorReport(Contribution):
-    """Adds chapters on columns, and boosted trees as a baseline."""
+    """The contribution of tables: chapters on columns, and boosted trees as a baseline."""
 
     caveat = "Importance and effects describe predictions, not causes."
 
     def chapters(self, axis: str) -> list[Chapter]:
-        """The chapters on columns."""
+        """Lists the chapters on columns."""
         return _CHAPTERS
 
     def features(self, rows: TableRows) -> "pd.DataFrame":
-        """Features as a frame; the columns of an array are called x0, x1, ..."""
+        """Returns features as a frame; columns of an array are named x0, x1, ..."""
         return rows.frame
 
     def inputs(self, features: Any, job: "Job") -> TableRows:
-        """Rows of the same columns."""
+        """Makes rows of the same columns."""
         return cast(TableRows, job.rows).like(features)
 
     def columns(self, model: "Model", features: "pd.DataFrame") -> list[Column]:
-        """The columns of the fit; those of an array are numbers."""
+        """Lists the columns of the fit; those of an array are numbers."""
         if model.columns is not None:
             return model.columns
         missing = features.isna().sum()
@@ -59,7 +59,7 @@ class VectorReport(Contribution):
         return any(column.used for column in evidence.columns)
 
     def baselines(self, evidence: "Evidence") -> tuple[list[Forecast], list[str]]:
-        """Boosted trees."""
+        """Fits boosted trees."""
         try:
             trees, why = boosted(evidence)
         except (ValueError, RuntimeError) as error:
@@ -67,5 +67,5 @@ class VectorReport(Contribution):
         return [Forecast("boosted trees", *trees)] if trees else [], [why] if why else []
 
     def novelty(self, evidence: "Evidence") -> Novelty | None:
-        """Leverage of a linear model; for a network the distance to the training rows."""
+        """Computes leverage for a linear model, else the distance to the training rows."""
         return novelty(evidence)

@@ -1,4 +1,4 @@
-"""What the rows are: columns, what they hold, and what should be known about them."""
+"""Summarises the data: rows, columns, outcomes, notes of the fit."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 60  # in the table
 MOST_PANELS = 24  # drawn
-TOP = 4  # levels told by name
+TOP = 4  # levels listed by name
 
 
 class ColumnSummary(NamedTuple):
-    """What a column holds."""
+    """A summary of a column."""
 
     name: str
     role: str
@@ -37,7 +37,7 @@ class ColumnSummary(NamedTuple):
 
 
 def summarize_column(cells: "pd.Series", column: "Column") -> ColumnSummary:
-    """Quantiles of numbers and dates, or the most frequent levels, with counts to draw."""
+    """Summarises a column by quantiles or its most frequent levels, with a histogram."""
     missing = int(cells.isna().sum())
     words, counts, edges = "", np.zeros(0, dtype=np.int64), np.zeros(0)
     if missing == len(cells):
@@ -65,7 +65,7 @@ def summarize_column(cells: "pd.Series", column: "Column") -> ColumnSummary:
 
 
 def draw_column(axes: "Axes", summary: ColumnSummary) -> None:
-    """A small histogram, or bars of the most frequent levels."""
+    """Draws a small histogram, or bars of the most frequent levels."""
     axes.set_title(printable(summary.name, 22), fontsize=8, color=INK)
     for side in axes.spines.values():
         side.set_visible(False)
@@ -91,7 +91,7 @@ def draw_column(axes: "Axes", summary: ColumnSummary) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Rows, columns, small histograms, and the notes of the fit about its data."""
+    """Reports rows, columns, small histograms, and the notes of the fit about its data."""
     frame, where = _rows(evidence)
     summaries = [
         summarize_column(frame[column.name], column)
@@ -111,20 +111,19 @@ def section(evidence: Evidence) -> Section | None:
 
 
 def _lead(evidence: Evidence) -> str:
-    learned = 0 if evidence.learn is None else len(evidence.learn.weight)
     used = sum(column.used for column in evidence.columns)
-    rows = f"{len(evidence.weight)} test rows that the model never saw"
-    if learned:
-        rows = f"{learned} rows to learn from and {rows}"
+    rows = f"{len(evidence.weight)} test rows"
+    if evidence.training is not None:
+        rows = f"{len(evidence.training.weight)} training rows and {rows}"
     left = len(evidence.columns) - used
-    more = f", {left} left out" if left else ""
+    more = f", {left} not used" if left else ""
     features = f"{used} features{more}" if used != 1 else f"1 feature{more}"
     return f"{rows}; {features}; the outcome is {printable(evidence.target, 120)}."
 
 
 def _rows(evidence: Evidence) -> tuple["pd.DataFrame", str]:
-    if evidence.learn is not None:
-        return evidence.learn.X, "the rows learned from"
+    if evidence.training is not None:
+        return evidence.training.X, "the training rows"
     return evidence.X, "the test rows"
 
 
@@ -136,7 +135,7 @@ def _table(summaries: list[ColumnSummary], count: int, where: str) -> Table:
     return Table(
         ["column", "role", "missing", "distinct", "values"],
         rows,
-        f"Columns of {where}. Numbers: smallest, quartiles, largest; levels: the most frequent "
+        f"Columns of {where}. Numbers: minimum, quartiles, maximum; levels: the most frequent "
         "with their share of the rows.",
     )
 
@@ -154,15 +153,15 @@ def _histograms(summaries: list[ColumnSummary], every: int) -> Figure:
     first = f" (the first {len(summaries)})" if every > len(summaries) else ""
     return Figure(
         drawn,
-        f"How the values of the columns{first} are spread; levels by falling frequency.",
+        f"Distribution of the columns{first}; levels by falling frequency.",
         f"Small histograms of {len(summaries)} columns.",
     )
 
 
 def _outcomes(evidence: Evidence) -> list[Text | Table | Figure]:
-    """The outcome in the parts: its classes, or quantiles of its numbers."""
-    learned = None if evidence.learn is None else evidence.learn.job.y.numpy()
-    parts = [("learned from", learned), ("test", evidence.outcome.numpy())]
+    """Reports the outcome in training and test rows: classes, or quantiles of numbers."""
+    learned = None if evidence.training is None else evidence.training.job.y.numpy()
+    parts = [("training", learned), ("test", evidence.outcome.numpy())]
     known = [(name, values) for name, values in parts if values is not None]
     if evidence.classes is not None and evidence.outcome.ndim == 1:
         rows: list[list[Any]] = []
@@ -177,15 +176,8 @@ def _outcomes(evidence: Evidence) -> list[Text | Table | Figure]:
             [name, len(values), *(float(q) for q in np.quantile(values, [0, 0.25, 0.5, 0.75, 1]))]
             for name, values in known
         ]
-        head = [
-            "outcome",
-            "rows",
-            "smallest",
-            "lower quartile",
-            "median",
-            "upper quartile",
-            "largest",
-        ]
+        head = ["outcome", "rows", "minimum", "lower quartile", "median", "upper quartile"]
+        head.append("maximum")
         return [Table(head, rows, f"The outcome {printable(evidence.target, 60)}.")]
     return []
 

@@ -1,4 +1,4 @@
-"""How the prediction changes with the columns that matter most, and how sure that is."""
+"""Reports accumulated local effects of the most important columns."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -29,14 +29,14 @@ Numbers = NDArray[np.float64]
 
 
 class Curve(NamedTuple):
-    """A centred effect at places of a column."""
+    """A centred effect at values of a column."""
 
     at: Numbers  # (K,): edges of the bins, or codes of the levels
     effect: Numbers  # (K, R)
 
 
 def bin_edges(values: Numbers, bins: int = 20) -> Numbers:
-    """Edges between which lie about equally many values, each of them once."""
+    """Computes bin edges at quantiles, without repetition."""
     known = values[np.isfinite(values)]
     if not len(known):
         return known
@@ -46,17 +46,17 @@ def bin_edges(values: Numbers, bins: int = 20) -> Numbers:
 def accumulate(
     predict: Callable[[NDArray[np.intp], Numbers], Numbers], values: Numbers, edges: Numbers
 ) -> Curve:
-    r"""The accumulated local effect of a number.
+    r"""Computes the accumulated local effect of a number.
 
     .. math:: g(z_k) = \sum_{j \le k} \frac{1}{n_j} \sum_{i: x_i \in (z_{j-1}, z_j]}
               f(z_j, x_{i, -}) - f(z_{j-1}, x_{i, -})
 
     centred to mean zero over the rows. Each row is moved only to the ends of its own bin, so that
-    columns which go together are never taken apart, as partial dependence does.
+    correlated columns stay together, unlike in partial dependence.
 
     Args:
         predict: (row numbers, values of the column there) to predictions ``(n, R)``.
-        values: ``(N,)``, of the rows; missing ones take no part.
+        values: ``(N,)``, of the rows; missing ones are ignored.
         edges: ``(K,)``, increasing.
 
     References:
@@ -78,12 +78,12 @@ def accumulate_levels(
     codes: NDArray[np.intp],
     order: Sequence[int],
 ) -> Curve:
-    """The same for levels in a given order: rows of a level are moved to its two neighbours.
+    """Computes the effect of levels in a given order, moving rows to neighbouring levels.
 
     Args:
         predict: (row numbers, codes of the level there) to predictions ``(n, R)``.
-        codes: ``(N,)``, of the rows; negative ones take no part.
-        order: codes in the order in which effects are accumulated.
+        codes: ``(N,)``, of the rows; negative ones are ignored.
+        order: codes in the order of accumulation.
     """
     steps = []
     for below, above in pairwise(order):
@@ -110,12 +110,12 @@ def _means(change: Numbers, place: NDArray[np.intp], count: NDArray[np.intp]) ->
 MOST = 8  # columns drawn
 ROWS = 1_500  # that effects are averaged over
 LEVELS = 10  # of a column drawn, the most frequent
-SECONDS = 20.0  # that refits may take, by the time the fit took
-REFITS = 8  # at most, unless asked for
+SECONDS = 20.0  # of refits, by the time of the fit
+REFITS = 8  # at most, unless given
 
 
 class Effect(NamedTuple):
-    """The effect of one column, by the model and by refits."""
+    """The effect of one column, in the model and in refits."""
 
     column: str
     curve: Curve
@@ -125,35 +125,30 @@ class Effect(NamedTuple):
 
 
 def refit_models(evidence: Evidence) -> tuple[list[Model], str]:
-    """The task fitted again to bootstrap samples of the rows learned from.
+    """Refits the task on bootstrap samples of the training rows.
 
-    As many as were asked for; otherwise as many as fit into some 20 seconds by the time that the
-    fit took, at most 8.
+    By default as many as take about 20 seconds by the time of the fit, at most 8.
 
     Returns:
-        The fitted models, and what should be said about the bands.
+        The fitted models, and a note on the bands.
     """
-    if evidence.learn is None:
-        return [], "Without the rows learned from there are no refits, and so no bands."
+    if evidence.training is None:
+        return [], "Without the training rows there are no refits and no bands."
     asked = evidence.settings.get("refits")
     history = evidence.model.history
     seconds = 0.3 if history is None else max(float(history.seconds), 0.3)
     count = min(REFITS, int(SECONDS / seconds)) if asked is None else int(asked)
     if count < 2 and asked is None:
-        return [], (
-            f"A refit takes about {seconds:.0f} s: there are no bands unless asked for, --refits 5."
-        )
+        return [], (f"A refit takes about {seconds:.0f} s: for bands, set --refits 5.")
     rng = np.random.default_rng(evidence.seed)
-    job, task, models = evidence.learn.job, evidence.model.task, []
+    job, task, models = evidence.training.job, evidence.model.task, []
     for turn in range(count):
         rows = _resample(job.group, len(job.y), rng)
         part = take(job, rows)._replace(valid=None, trainer_options={})
         models.append(fit_model(task.change(seed=task.settings.seed + 1 + turn), part))
     how = "groups" if job.group is not None else "rows"
-    words = (
-        f"Bands are the range over {count} refits to bootstrap samples of the {how} learned from."
-    )
-    return models, words if count else "There are no bands: no refits were asked for."
+    words = f"Bands: the range over {count} refits on bootstrap samples of the training {how}."
+    return models, words if count else "No bands: refits were turned off."
 
 
 def _resample(group: Any, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
@@ -165,7 +160,7 @@ def _resample(group: Any, count: int, rng: np.random.Generator) -> NDArray[np.in
 
 
 def effects(evidence: Evidence, models: list[Model], names: list[str]) -> list[Effect]:
-    """Accumulated local effects of columns on the test rows."""
+    """Computes accumulated local effects of columns on the test rows."""
     response = evidence.outcome_report.response(evidence)
     if response is None:
         return []
@@ -176,8 +171,7 @@ def effects(evidence: Evidence, models: list[Model], names: list[str]) -> list[E
     for column in evidence.columns:
         if column.name not in names or not column.used or column.role == "date":
             continue
-        everyone = (evidence.model, *models)
-        made = [_effect(evidence, response, column, rows, model) for model in everyone]
+        made = [_effect(evidence, response, column, rows, m) for m in (evidence.model, *models)]
         kept = [effect for effect in made if effect is not None]
         if kept:
             first = kept[0]
@@ -229,7 +223,7 @@ def _effect(
 
 
 def _spelling(cells: Any, column: Column) -> NDArray[Any]:
-    """For each level a cell as the table has it: 1 and "1" are one level."""
+    """Finds a cell of each level as in the table: 1 and "1" are one level."""
     codes = level_codes(cells, column.levels)
     found = np.array(list(column.levels), dtype=object)
     for code in np.unique(codes[codes >= 0]):
@@ -244,17 +238,17 @@ def _order(
     rows: NDArray[np.intp],
     usual: list[int],
 ) -> list[int]:
-    """Levels by the mean prediction of the rows that have them, by the model for every refit."""
-    if "response" not in evidence.kept:
-        evidence.kept["response"] = evidence.outcome_report.respond(
-            evidence.model.outcome, evidence.predictive(), response
-        )
-    first = evidence.kept["response"][rows, 0]
+    """Sorts levels by the mean prediction of their rows."""
+    report, model = evidence.outcome_report, evidence.model
+    found = evidence.once(
+        "response", lambda: report.respond(model.outcome, evidence.predictive(), response)
+    )
+    first = found[rows, 0]
     return sorted(usual, key=lambda k: float(first[codes == k].mean()))
 
 
 def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
-    """A curve with its band and a rug; dots for levels."""
+    """Draws a curve with its band and a rug; dots for levels."""
     curve, levels = effect.curve, bool(effect.labels)
     at = np.arange(len(curve.at)) if levels else curve.at
     for k, name in enumerate(response.names):
@@ -284,13 +278,13 @@ def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Curves of the most important columns."""
+    """Reports the effects of the most important columns."""
     response = evidence.outcome_report.response(evidence)
     names = [name for item in importances(evidence) for name in item.columns][:MOST]
     if not names:
         return None
     if response is None:
-        sentence = "Effects are not drawn: the mean of directions cannot be accumulated."
+        sentence = "Effects of directions are not defined."
         return Section("Effects", sentence)
     models, words = refit_models(evidence)
     found = effects(evidence, models, names)
@@ -313,14 +307,14 @@ def section(evidence: Evidence) -> Section | None:
     parts: list[Text | Table | Figure] = [
         Figure(
             drawn,
-            f"Accumulated local effects on {', '.join(response.names)}, centred at zero over the "
-            f"test rows; marks at the bottom are values of the rows. {words}",
+            f"Accumulated local effects on {', '.join(response.names)}, with mean zero over the "
+            f"test rows; marks at the bottom: values of the rows. {words}",
             f"Effects of {len(found)} columns.",
         ),
         Text(
-            "Each row is moved only a little, within its own range of the column, so that columns "
-            "which go together are not taken apart. Levels without order are sorted by the mean "
-            "prediction of their rows. Predictive, not causal.",
+            "Each row is moved only within its own bin of the column, so that correlated columns "
+            "stay together. Unordered levels are sorted by the mean prediction of their rows. "
+            "Effects are predictive, not causal.",
             "note",
         ),
     ]
@@ -330,7 +324,7 @@ def section(evidence: Evidence) -> Section | None:
 def _lead(found: list[Effect], response: Response) -> str:
     def swing(effect: Effect) -> float:
         column = effect.curve.effect[:, 0]
-        if not effect.labels:  # a single far row would make the range
+        if not effect.labels:  # without the few extreme values
             known = effect.values[np.isfinite(effect.values)]
             low, high = np.quantile(known, [0.05, 0.95])
             grid = np.linspace(low, high, 50)
@@ -338,8 +332,8 @@ def _lead(found: list[Effect], response: Response) -> str:
         return float(column.max() - column.min())
 
     largest = max(found, key=swing)
-    where = "Its levels taken in turn," if largest.labels else "Between its 5 % and 95 % quantiles,"
+    where = "Over its levels," if largest.labels else "Between its 5 % and 95 % quantiles,"
     return (
-        f"{where} {printable(largest.column, 40)} moves {response.names[0]} by "
+        f"{where} {printable(largest.column, 40)} changes {response.names[0]} by "
         f"{number(swing(largest), 3)}, more than any other column shown."
     )

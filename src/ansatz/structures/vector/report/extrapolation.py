@@ -1,4 +1,4 @@
-"""Rows unlike those that the model learned from."""
+"""Reports test rows outside the range of the training rows."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -18,16 +18,16 @@ from ansatz.report.evidence import Evidence, Novelty
 from ansatz.structures.vector.report.boosting import encode_columns, level_codes
 
 Numbers = NDArray[np.float64]
-_KEPT = 5_000  # training rows that are searched
+_KEPT = 5_000  # most training rows to search
 
 
 def nearest_distance(x: Tensor, learned: Tensor, neighbours: int = 5) -> Numbers:
-    r"""The mean distance to the nearest rows learned from, 1 for a typical one of those.
+    r"""Computes the mean distance to the nearest training rows, relative to typical ones.
 
     Args:
         x: ``(N, D)`` standardised inputs.
-        learned: ``(M, D)``.
-        neighbours: how many.
+        learned: ``(M, D)`` training inputs.
+        neighbours: number of nearest rows.
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -47,9 +47,9 @@ def nearest_distance(x: Tensor, learned: Tensor, neighbours: int = 5) -> Numbers
 
 
 def novelty(evidence: Evidence) -> Novelty | None:
-    """Leverage of a linear model; for a network the distance to the rows learned from.
+    """Computes leverage for a linear model, else the distance to the training rows.
 
-    None where the model has no columns, or the rows learned from are not at hand.
+    None without columns or training rows.
     """
     if not len(evidence.X.columns):
         return None
@@ -59,20 +59,18 @@ def novelty(evidence: Evidence) -> Novelty | None:
         (fit,) = evidence.model.linear
         try:
             pull = leverage(fit, x[:, : len(preprocessor.feature_names)])
-            meaning = (
-                "Leverage is the pull that a row with these features would have on its own fit."
-            )
+            meaning = "Leverage is the influence of a row on its own fitted value."
             return Novelty(pull.numpy(), "leverage", "leverage", meaning)
-        except UsageError:  # no exponential family: distance, as for a network
+        except UsageError:  # not an exponential family: distance, as for a network
             pass
-    if evidence.learn is None:
+    if evidence.training is None:
         return None
-    learned = _inputs(preprocessor, evidence.learn.job.rows)
+    learned = _inputs(preprocessor, evidence.training.job.rows)
     scale = learned.std(0).clamp(min=1e-12)
     value = nearest_distance(x / scale, learned / scale)
     meaning = (
-        "The distance is that to the five nearest training rows in standardised features, in "
-        "units of what is typical among training rows."
+        "The distance is that to the five nearest training rows in standardised features, relative "
+        "to the median among training rows."
     )
     return Novelty(value, "distance to training rows", "extrapolation", meaning)
 
@@ -92,26 +90,26 @@ SHOWN = 15
 
 
 class Beyond(NamedTuple):
-    """Rows of a column outside what the training rows had."""
+    """The test rows outside the training range of a column."""
 
     column: str
     known: str  # range or number of levels
     below: int
     above: int
-    unseen: int  # levels, or missing where none was missing before
+    unseen: int  # levels, or missing values where training had none
 
     @property
     def rows(self) -> int:
-        """How many rows in all."""
+        """The number of rows in total."""
         return self.below + self.above + self.unseen
 
 
 def extrapolated(evidence: Evidence) -> tuple[list[Beyond], NDArray[np.bool_]]:
-    """For each column the test rows beyond the training rows; and which rows are in any."""
-    assert evidence.learn is not None
+    """Counts the test rows outside the training range by column, and marks them."""
+    assert evidence.training is not None
     named = evidence.model.columns is not None
     columns = [column for column in evidence.columns if column.used]
-    learned, _ = encode_columns(evidence.learn.X, columns if named else None)
+    learned, _ = encode_columns(evidence.training.X, columns if named else None)
     test, _ = encode_columns(evidence.X, columns if named else None)
     flagged = np.zeros(len(evidence.X), dtype=bool)
     found = []
@@ -119,7 +117,7 @@ def extrapolated(evidence: Evidence) -> tuple[list[Beyond], NDArray[np.bool_]]:
         then, now = learned[:, j], test[:, j]
         novel = np.isnan(now) & ~np.isnan(then).any()
         if column.role in ("categorical", "ordered"):
-            before = level_codes(evidence.learn.X[column.name], column.levels)
+            before = level_codes(evidence.training.X[column.name], column.levels)
             codes = level_codes(evidence.X[column.name], column.levels)
             cells = evidence.X[column.name].notna().to_numpy()
             novel = (cells & ~np.isin(codes, before[before >= 0])) | (novel & ~cells)
@@ -139,19 +137,18 @@ def extrapolated(evidence: Evidence) -> tuple[list[Beyond], NDArray[np.bool_]]:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Columns with rows beyond the training range, and how well those rows are predicted."""
+    """Reports rows outside the training range, and how well they are predicted."""
     if not any(column.used for column in evidence.columns):
         return None
-    if evidence.learn is None:
-        sentence = "The rows learned from were not given: their ranges are not known."
+    if evidence.training is None:
+        sentence = "The training rows were not given: their ranges are unknown."
         return Section("Extrapolation", sentence)
     found, flagged = extrapolated(evidence)
     count, total = int(flagged.sum()), len(flagged)
     if not count:
         return Section(
             "Extrapolation",
-            f"None of the {total} test rows lies beyond the range of the training rows in any "
-            "column, nor has a level that was never seen.",
+            f"None of the {total} test rows is outside the training range or has an unseen level.",
         )
     rows: list[list[Cell]] = [
         [b.column, b.known, b.below, b.above, b.unseen, percent(b.rows / total)]
@@ -160,17 +157,19 @@ def section(evidence: Evidence) -> Section | None:
     ]
     parts: list[Text | Table | Figure] = [
         Table(
-            ["column", "training rows", "below", "above", "never seen", "share of rows"],
+            ["column", "training rows", "below", "above", "unseen", "share of rows"],
             rows,
-            "Test rows beyond what the training rows had, by column. Numbers are clipped at six "
-            "standard deviations before a network sees them; a level never seen counts as unknown.",
+            "Test rows outside the training range, by column. Networks clip numbers at six "
+            "standard deviations; unseen levels count as unknown.",
         )
     ]
     parts += _losses(evidence, flagged)
     numbers = ", ".join(str(int(row)) for row in evidence.rows[flagged][:30])
     more = f" and {count - 30} more" if count > 30 else ""
     parts.append(Text(f"Rows of the table: {numbers}{more}.", "note"))
-    lead = f"{count} of {total} test rows ({percent(count / total)}) lie beyond the training rows."
+    lead = (
+        f"{count} of {total} test rows ({percent(count / total)}) are outside the training range."
+    )
     return Section("Extrapolation", lead, parts)
 
 
@@ -179,8 +178,8 @@ def _losses(evidence: Evidence, flagged: NDArray[np.bool_]) -> list[Text]:
     if min(len(inside), len(outside)) < 10 or not evidence.likelihood.additive:
         return []
     losses = evidence.row_losses()
-    told = []
+    means = []
     for rows in (outside, inside):
         value, influence = mean_estimate(losses[rows], evidence.weight[rows])
-        told.append(with_error(value, row_error(evidence, influence, rows)))
-    return [Text(f"Mean loss of these rows {told[0]}, of the others {told[1]}.")]
+        means.append(with_error(value, row_error(evidence, influence, rows)))
+    return [Text(f"Mean loss of these rows {means[0]}, of the others {means[1]}.")]

@@ -1,4 +1,4 @@
-"""Which columns the predictions rest on: how much worse they are when a group is shuffled."""
+"""Reports grouped permutation importance of columns."""
 
 import math
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from ansatz.structures.vector.report.boosting import encode_columns
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-ALIKE = 0.7  # correlation from which columns are shuffled together
+ALIKE = 0.7  # association above which columns are shuffled together
 REPEATS = 10
-WORK = 3_000_000  # rows predicted in all
+WORK = 3_000_000  # predictions in total
 MOST = 25  # groups shown
 
 
 class Importance(NamedTuple):
-    """By how much the loss rises when a group of columns is shuffled."""
+    """The increase of the loss when a group of columns is shuffled."""
 
     columns: tuple[str, ...]
     rise: float
@@ -33,15 +33,15 @@ class Importance(NamedTuple):
 
 
 def associations(numbers: NDArray[np.float64], nominal: Sequence[bool]) -> NDArray[np.float64]:
-    r"""How strongly each two columns go together, in [0, 1].
+    r"""Computes the association of each two columns, in [0, 1].
 
     Numbers and ordered levels by :math:`|\text{Spearman's } \rho|`; two nominal columns by
     Cramer's V, corrected for bias; a nominal column and a number by the correlation ratio of the
     number's ranks, the root of the share of their variance between the levels.
 
     Args:
-        numbers: ``(N, D)``, levels as codes; missing is nan and counts as a value of its own.
-        nominal: which columns hold levels without order.
+        numbers: ``(N, D)``, levels as codes; nan counts as a value.
+        nominal: which columns are unordered.
 
     Shapes:
         - returns: ``(D, D)``.
@@ -55,8 +55,8 @@ def associations(numbers: NDArray[np.float64], nominal: Sequence[bool]) -> NDArr
     count, width = numbers.shape
     filled = np.where(np.isnan(numbers), -1.0, numbers)
     ranks = np.column_stack([rankdata(filled[:, j]) for j in range(width)]) if width else filled
-    spread = ranks.std(axis=0)
-    ranks = (ranks - ranks.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    sd = ranks.std(axis=0)
+    ranks = (ranks - ranks.mean(axis=0)) / np.where(sd > 0, sd, 1.0)
     found: NDArray[np.float64] = np.abs(ranks.T @ ranks) / max(count, 1)
     codes = {j: np.unique(filled[:, j], return_inverse=True)[1] for j in range(width) if nominal[j]}
     for i in codes:
@@ -83,7 +83,7 @@ def _cramer(a: NDArray[np.intp], b: NDArray[np.intp]) -> float:
 
 
 def _ratio(codes: NDArray[np.intp], ranks: NDArray[np.float64]) -> float:
-    """Ranks have mean 0 and variance 1."""
+    """Computes the correlation ratio of ranks with mean 0 and variance 1."""
     size = np.bincount(codes)
     mean = np.bincount(codes, ranks) / size
     between = float((size * mean**2).sum()) / len(ranks)
@@ -93,7 +93,7 @@ def _ratio(codes: NDArray[np.intp], ranks: NDArray[np.float64]) -> float:
 
 
 def group_columns(strength: NDArray[np.float64], threshold: float = ALIKE) -> list[list[int]]:
-    """Columns joined, directly or through others, by more than the threshold."""
+    """Groups columns that are connected by associations above the threshold."""
     from scipy.sparse.csgraph import connected_components
 
     if not len(strength):
@@ -103,19 +103,15 @@ def group_columns(strength: NDArray[np.float64], threshold: float = ALIKE) -> li
 
 
 def importances(evidence: Evidence, repeats: int = REPEATS) -> list[Importance]:
-    """Grouped permutation importance on the test rows, the most important first.
+    """Computes grouped permutation importance on the test rows, the most important first.
 
-    Columns that go together are shuffled together, as one may stand in for the other. Shuffling
-    takes the columns' cells from other test rows; the rise of the mean loss (the nll of a
-    likelihood) is averaged over the repeats.
+    Associated columns are shuffled together, since each may replace the other. The increase of
+    the mean loss is averaged over the repeats.
 
     References:
         Breiman (2001), Random forests. https://doi.org/10.1023/A:1010933404324
     """
-    if "importances" not in evidence.kept:
-        evidence.kept["importances"] = _importances(evidence, repeats)
-    found: list[Importance] = evidence.kept["importances"]
-    return found
+    return evidence.once("importances", lambda: _importances(evidence, repeats))
 
 
 def _importances(evidence: Evidence, repeats: int) -> list[Importance]:
@@ -154,7 +150,7 @@ def _sample(
 
 
 def _part(evidence: Evidence, rows: NDArray[np.intp]) -> Evidence:
-    """The evidence of some of the rows, enough of it to compute losses."""
+    """Restricts the evidence to some rows, enough to compute losses."""
     import copy
 
     from ansatz.fitting.job import take
@@ -174,7 +170,7 @@ def _mean_loss(evidence: Evidence, X: "object") -> float:
 
 
 def draw_importances(axes: "Axes", found: Sequence[Importance]) -> None:
-    """Bars with two standard errors, the most important at the top."""
+    """Draws bars with two standard errors, the most important at the top."""
     places = range(len(found))
     axes.barh(places, [item.rise for item in found], color=MODEL, alpha=0.75, height=0.62)
     for place, item in zip(places, found, strict=True):
@@ -186,7 +182,7 @@ def draw_importances(axes: "Axes", found: Sequence[Importance]) -> None:
     axes.set_ylim(len(found) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.set_xlabel("rise of the mean loss when shuffled")
+    axes.set_xlabel("increase of the mean loss when shuffled")
 
 
 def _label(item: Importance, limit: int = 3) -> str:
@@ -196,7 +192,7 @@ def _label(item: Importance, limit: int = 3) -> str:
 
 
 def section(evidence: Evidence) -> Section | None:
-    """Groups of columns by importance."""
+    """Reports groups of columns by importance."""
     found = importances(evidence)
     if not found:
         return None
@@ -204,16 +200,11 @@ def section(evidence: Evidence) -> Section | None:
     with figure(6.4, 0.6 + 0.24 * len(shown)) as paper:
         draw_importances(paper.subplots(), shown)
         drawn = to_svg(paper)
-    what = (
-        "log loss (nll)"
-        if evidence.likelihood.has_distribution or evidence.classes is not None
-        else "loss"
-    )
     parts: list[Text | Table | Figure] = [
         Figure(
             drawn,
-            f"Rise of the mean {what} of the test rows when the columns are shuffled together, "
-            f"mean of {REPEATS} shuffles ± two standard errors of that mean.",
+            f"Increase of the mean {evidence.loss_name} of the test rows when the columns are "
+            f"shuffled together, mean of {REPEATS} shuffles ± two standard errors of that mean.",
             "Bars of permutation importance: "
             + ", ".join(f"{_label(item)} {number(item.rise, 2)}" for item in shown[:5]),
         )
@@ -223,10 +214,10 @@ def section(evidence: Evidence) -> Section | None:
         rows = [[", ".join(item.columns), with_error(item.rise, item.error)] for item in joint]
         parts.append(
             Table(
-                ["columns shuffled together", "rise"],
+                ["columns shuffled together", "increase"],
                 rows,
                 "Columns whose association (|Spearman|, Cramer's V, correlation ratio) exceeds "
-                f"{ALIKE}: alone each would look unimportant, as the others stand in for it.",
+                f"{ALIKE}: alone each would look unimportant, since the others replace it.",
             )
         )
     if len(found) > len(shown):
@@ -235,18 +226,16 @@ def section(evidence: Evidence) -> Section | None:
         )
     parts.append(
         Text(
-            "Importance is predictive, not causal: it says what this model rests on, not what "
-            "would change the outcome. Shuffled columns make rows that may never occur.",
+            "Importance is predictive, not causal: it describes this model, not what would change "
+            "the outcome. Shuffled rows may be implausible.",
             "note",
         )
     )
     clear = [item for item in found if item.rise > 2 * item.error]
-    lead = "No column matters: shuffling any of them leaves the loss as it is."
+    lead = "No column is important: shuffling does not increase the loss."
     if clear:
-        least = len(found) - len(clear)
-        lead = f"The predictions rest most on {_label(clear[0])}"
-        lead += f", then on {_label(clear[1])}" if len(clear) > 1 else ""
-        lead += (
-            f"; {least} of {len(found)} groups of columns add nothing that shows." if least else "."
-        )
-    return Section("What the predictions rest on", lead, parts)
+        rest = len(found) - len(clear)
+        lead = f"The most important columns are {_label(clear[0])}"
+        lead += f", then {_label(clear[1])}" if len(clear) > 1 else ""
+        lead += f"; {rest} of {len(found)} groups have no clear importance." if rest else "."
+    return Section("Importance of columns", lead, parts)

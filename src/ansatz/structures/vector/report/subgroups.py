@@ -1,4 +1,4 @@
-"""How well the model does for each kind of row."""
+"""Reports losses by subgroup, and the rows with the largest losses."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +15,7 @@ from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.metrics import mean_estimate
 from ansatz.report.baselines import row_error
 from ansatz.report.evidence import Evidence
+from ansatz.report.normal_scores import p_text
 from ansatz.report.outcome_report import shown_cell, shown_outcome, shown_prediction
 from ansatz.structures.vector.report.boosting import level_codes
 from ansatz.structures.vector.report.importance import importances
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-LEAST = 20  # rows of a group that can be evaluated
+LEAST = 20  # rows of a group
 SHOWN = 15
-FEW = 5  # values of a number that are taken one by one
-LEVELS = 20  # of a column that are looked at, the most frequent
+FEW = 5  # distinct values of a number that each make a group
+LEVELS = 20  # of a column, the most frequent
 
 
 class Subgroup(NamedTuple):
-    """The mean loss of the rows of a group, against that of all others."""
+    """The mean loss of a group, against that of all other rows."""
 
     column: str
     level: str
@@ -39,14 +40,11 @@ class Subgroup(NamedTuple):
     error: float
     worse: float  # than the other rows
     worse_error: float
-    p_value: float  # of no difference, two-sided, alone
+    p_value: float  # of no difference, two-sided, unadjusted
 
 
 def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Levels of a categorical column, thirds of a number, and the rows without a value.
-
-    A number of at most five values is taken value by value.
-    """
+    """Splits rows by levels, by thirds or single values of a number, and by missing values."""
     import pandas as pd
 
     missing = cells.isna().to_numpy()
@@ -79,14 +77,14 @@ def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.
 
 
 def subgroups(evidence: Evidence) -> list[Subgroup]:
-    """Every group that is large enough, the worst first."""
+    """Evaluates every group that is large enough, the worst first."""
     losses = evidence.row_losses()
     found = []
     for column in evidence.columns:
         if not column.used or column.name not in evidence.X.columns:
             continue
         for level, mask in groups_of(evidence.X[column.name], column):
-            inside = torch.from_numpy(np.array(mask))  # a copy: pandas gives a read-only one
+            inside = torch.from_numpy(np.array(mask))  # writable, unlike what pandas gives
             if LEAST <= int(inside.sum()) <= len(mask) - LEAST:
                 found.append(_evaluate(evidence, losses, column.name, level, inside))
     return sorted(found, key=lambda group: -group.loss)
@@ -95,16 +93,16 @@ def subgroups(evidence: Evidence) -> list[Subgroup]:
 def _evaluate(
     evidence: Evidence, losses: torch.Tensor, column: str, level: str, inside: torch.Tensor
 ) -> Subgroup:
-    """The difference has the influence of the group's mean minus that of the others'."""
+    """Evaluates one group; the influence of the gap is the difference of those of the means."""
     weight = evidence.weight
     rows = inside.nonzero()[:, 0]
     value, influence = mean_estimate(losses[rows], weight[rows])
     rest, other = mean_estimate(losses[~inside], weight[~inside])
     total, part = float(weight.sum()), float(weight[rows].sum())
-    spread = torch.zeros_like(losses)
-    spread[inside] = influence * (total / part)
-    spread[~inside] = -other * (total / (total - part))
-    gap, error = value - rest, row_error(evidence, spread)
+    effect = torch.zeros_like(losses)
+    effect[inside] = influence * (total / part)
+    effect[~inside] = -other * (total / (total - part))
+    gap, error = value - rest, row_error(evidence, effect)
     p = 2 * float(stats.norm.sf(abs(gap) / error)) if error > 0 else math.nan
     return Subgroup(
         column, level, len(rows), value, row_error(evidence, influence, rows), gap, error, p
@@ -112,7 +110,7 @@ def _evaluate(
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Holm's adjusted p-values: small where a difference stands after looking at all of them.
+    """Adjusts p-values for multiple comparisons by Holm's method.
 
     References:
         Holm (1979), A simple sequentially rejective multiple test procedure.
@@ -125,11 +123,9 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def subgroups_section(evidence: Evidence) -> Section | None:
-    """The worst groups, with what many comparisons leave of their differences."""
+    """Reports the worst groups, with p-values adjusted for multiple comparisons."""
     if not evidence.likelihood.additive:
-        return Section(
-            "Subgroups", "A partial likelihood couples rows: it has no loss of a group by itself."
-        )
+        return Section("Subgroups", "A partial likelihood has no loss of a single group.")
     found = subgroups(evidence)
     if not found:
         return None
@@ -141,18 +137,18 @@ def subgroups_section(evidence: Evidence) -> Section | None:
             group.rows,
             with_error(group.loss, group.error),
             with_error(group.worse, group.worse_error),
-            "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}",
+            p_text(p),
         ]
         for group, p in zip(found[:SHOWN], adjusted, strict=False)
     ]
     clear = [g for g, p in zip(found, adjusted, strict=True) if p < 0.05 and g.worse > 0]
-    what = "nll" if evidence.likelihood.has_distribution or evidence.classes is not None else "loss"
-    lead = f"None of {len(found)} groups is predicted worse than the others beyond chance."
+    what = evidence.loss_name
+    lead = f"None of {len(found)} groups is predicted significantly worse than the other rows."
     if clear:
         worst = clear[0]
         lead = (
-            f"{len(clear)} of {len(found)} groups are predicted worse than the other rows beyond "
-            f"chance, most of all {printable(worst.column, 40)} {printable(worst.level, 40)}."
+            f"{len(clear)} of {len(found)} groups are predicted significantly worse than the other "
+            f"rows, most of all {printable(worst.column, 40)} {printable(worst.level, 40)}."
         )
     parts: list[Text | Table | Figure] = [
         Table(
@@ -163,8 +159,8 @@ def subgroups_section(evidence: Evidence) -> Section | None:
             f"adjusted for {len(found)} comparisons (Holm).",
         ),
         Text(
-            f"A higher {what} need not be the model's fault: outcomes of a group may be harder to "
-            "predict, or of a larger scale.",
+            f"A higher {what} need not be a fault of the model: a group may be harder to predict, "
+            "or have outcomes of a larger scale.",
             "note",
         ),
     ]
@@ -177,14 +173,14 @@ LEVEL = 0.9
 
 
 def worst_rows(losses: torch.Tensor, count: int = COUNT) -> NDArray[np.intp]:
-    """The numbers of the rows with the largest losses, largest first."""
+    """Finds the rows with the largest losses, largest first."""
     order = np.argsort(-losses.numpy(), kind="stable")
     found: NDArray[np.intp] = order[:count]
     return found
 
 
 def worst_rows_section(evidence: Evidence) -> Section | None:
-    """The worst-fitted rows with outcome, prediction, interval and the columns that matter."""
+    """Reports the worst rows with outcome, prediction, interval and important columns."""
     losses = evidence.row_losses()
     chosen = worst_rows(losses)
     names = [name for item in importances(evidence) for name in item.columns][:COLUMNS]
@@ -204,32 +200,33 @@ def worst_rows_section(evidence: Evidence) -> Section | None:
         row.append(float(losses[k]))
         row += [shown_cell(evidence.X[name].iloc[k]) for name in names]
         rows.append(row)
-    what = "nll" if evidence.likelihood.has_distribution or evidence.classes is not None else "loss"
+    what = evidence.loss_name
     share = _share(evidence, losses)
     lead = (
-        f"The 1 % of rows with the largest losses make {share} of the total loss."
+        f"The 1 % of rows with the largest losses contribute {share} of the total loss."
         if len(losses) >= 100 and share
-        else "Look at these rows first: errors of the data show here."
+        else "Check these rows for errors in the data."
     )
     return Section(
-        "Worst-fitted rows",
+        "Rows with the largest loss",
         lead,
         [
             Table(
                 [*head, what, *names],
                 rows,
-                f"The {len(rows)} test rows with the largest {what}, numbered as in the table they "
-                "came from; features by importance.",
+                f"The {len(rows)} test rows with the largest {what}, with their numbers in the "
+                "table; features by importance.",
             ),
             Text(
-                "Outcomes and features of single rows are shown: mind who reads this page.", "note"
+                "This section shows outcomes and features of single rows: share it with care.",
+                "note",
             ),
         ],
     )
 
 
 def _share(evidence: Evidence, losses: torch.Tensor) -> str:
-    if float(losses.min()) < 0:  # a share of a sum with both signs says nothing
+    if float(losses.min()) < 0:  # a share of terms of both signs is meaningless
         return ""
     total = float((losses * evidence.weight).sum())
     top = worst_rows(losses, max(1, len(losses) // 100))
