@@ -55,6 +55,25 @@ ALLOWED: list[Use] = [
     Use("src/ansatz/claims/symmetry/deep_set_bound.py", r"cells?", "of a grid that covers a space"),
     Use("src/ansatz/claims/history/", r"S- and C-cells", "the Neocognitron's own names"),
     Use("src/ansatz/claims/", r"power law", "a law of mathematics"),
+    *(
+        Use(f"src/ansatz/data/{name}", r"cells?", "cells of a table")
+        for name in (
+            "categorical.py",
+            "cells.py",
+            "columns.py",
+            "csv.py",
+            "header.py",
+            "keys.py",
+            "rankings.py",
+            "table.py",
+            "preprocessing.py",
+            "streams/chunks.py",
+            "streams/kinds.py",
+            "grids/path_table.py",
+            "grids/recognize.py",
+        )
+    ),
+    Use("src/ansatz/data/augmentation/moves.py", r"cells under a microscope", "of tissue"),
 ]
 
 

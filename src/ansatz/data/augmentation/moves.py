@@ -103,7 +103,7 @@ class Flip(Augmentation):
 
     .. math:: y_i = x_{N - 1 - i} \text{ with probability } p, \quad x_i \text{ otherwise}
 
-    Right where left and right mean the same (photographs, cells), wrong for digits and letters.
+    Right where left and right mean the same (photographs, cells under a microscope), wrong for digits and letters.
     Flipping twice gives the image back, bit for bit.
 
     Args:
