@@ -219,9 +219,9 @@ class Estimator(BaseEstimator):
         return self
 
     def adopt(self, model: Model) -> None:
-        """Becomes the face of a fitted model."""
+        """Takes over a fitted model."""
         self.model_ = model
-        if not hasattr(type(self), "outcome"):  # the face of any outcome
+        if not hasattr(type(self), "outcome"):  # one for any outcome
             self.outcome = model.outcome.name
         self.n_features_in_ = int(model.features["count"])
         names = model.features["names"]
@@ -306,7 +306,7 @@ class Estimator(BaseEstimator):
             )
         if X is None:
             X = pd.DataFrame(index=range(len(y)))
-        rows: Any = task.structure.from_python(X, face=self, reset=reset)
+        rows: Any = task.structure.from_python(X, estimator=self, reset=reset)
         return make_job(
             *(task, rows, y, sample_weight, offset, precision, groups), reset=reset, fitting=fitting
         )
@@ -318,7 +318,7 @@ class Estimator(BaseEstimator):
     ) -> Given:
         """Rows to predict, checked against those of the fit."""
         check_is_fitted(self)
-        rows: Any = self.model_.structure.from_python(X, face=self, reset=False)
+        rows: Any = self.model_.structure.from_python(X, estimator=self, reset=False)
         extra = read_column("offset", offset, len(rows))
         if extra is None and self.model_.has_offset:
             raise UsageError(
@@ -337,7 +337,7 @@ class Estimator(BaseEstimator):
         X = table
         if self.model_.column_roles is not None:
             X = self._from_table(table, outcomes=False).X
-        found: Rows = self.model_.structure.from_python(X, face=self, reset=False)
+        found: Rows = self.model_.structure.from_python(X, estimator=self, reset=False)
         return found
 
     def _served(self, X: Any, offset: ArrayLike | None = None) -> Any:
@@ -538,7 +538,7 @@ class Estimator(BaseEstimator):
     def _keys(self, table: Any) -> NDArray[np.uint64]:
         """A hash of each row's features and outcome."""
         X, y, *_ = self._from_table(table, outcomes=True)
-        rows = self.model_.structure.from_python(X, face=self, reset=False)
+        rows = self.model_.structure.from_python(X, estimator=self, reset=False)
         codes, _ = self.model_.outcome.encode(y, self.model_.task.settings, reset=False)
         found: NDArray[np.uint64] = row_keys(rows, np.asarray(codes, dtype=np.float64), seed=0)
         return found

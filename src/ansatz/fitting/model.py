@@ -279,9 +279,9 @@ class Model:
 
 def estimator_of(model: Model) -> Any:
     """The estimator of the model's outcome, fitted."""
-    kind = load(model.outcome.face)
+    kind = load(model.outcome.estimator)
     known = kind._get_param_names()
     given = model.task.settings.arguments
-    face = kind(**{key: value for key, value in given.items() if key in known})
-    face.adopt(model)
-    return face
+    estimator = kind(**{key: value for key, value in given.items() if key in known})
+    estimator.adopt(model)
+    return estimator

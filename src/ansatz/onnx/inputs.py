@@ -20,12 +20,12 @@ OFFSETS = {
 
 def fitted_model(given: Any) -> Model:
     """The fitted model of an estimator, of the result of a fit or a search, or itself."""
-    face = getattr(given, "model", given)  # of ansatz.fit, the fitted estimator in it
-    found = getattr(face, "model_", face)
+    estimator = getattr(given, "model", given)  # of ansatz.fit, the fitted estimator in it
+    found = getattr(estimator, "model_", estimator)
     if isinstance(found, Model):
         return found
-    if hasattr(face, "predict"):
-        raise UsageError(f"this {type(face).__name__} is not fitted yet: call fit first.")
+    if hasattr(estimator, "predict"):
+        raise UsageError(f"this {type(estimator).__name__} is not fitted yet: call fit first.")
     raise UsageError(f"export takes a fitted estimator, got {type(given).__name__}.")
 
 

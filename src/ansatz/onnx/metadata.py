@@ -32,7 +32,7 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
     words = {"raw": _RAW, **outcome.outputs}
     return {
         "ansatz_version": ansatz.__version__,
-        "estimator": outcome.face.partition(":")[2],
+        "estimator": outcome.estimator.partition(":")[2],
         "network": known["network"],
         "parameters": known["parameters"],
         "likelihood": likelihood.name,

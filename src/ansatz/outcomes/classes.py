@@ -47,7 +47,7 @@ class Classes(Outcome):
     """One of several classes."""
 
     name: ClassVar[str] = "class"
-    face: ClassVar[str] = "ansatz.estimators.classifier:Classifier"
+    estimator: ClassVar[str] = "ansatz.estimators.classifier:Classifier"
     labels: NDArray[Any]
 
     def __init__(self) -> None:

@@ -40,7 +40,7 @@ class Mask(Outcome):
     """One of several classes for every pixel, voxel or sample of a signal."""
 
     name: ClassVar[str] = "mask"
-    face: ClassVar[str] = "ansatz.estimators.segmenter:Segmenter"
+    estimator: ClassVar[str] = "ansatz.estimators.segmenter:Segmenter"
     labels: NDArray[Any]
 
     plural: ClassVar[str] = "masks"

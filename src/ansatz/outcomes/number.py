@@ -42,7 +42,7 @@ class Number(Outcome):
     """A number, several numbers at once, or a vector of them."""
 
     name: ClassVar[str] = "number"
-    face: ClassVar[str] = "ansatz.estimators.regressor:Regressor"
+    estimator: ClassVar[str] = "ansatz.estimators.regressor:Regressor"
     labels = None
     settings: ClassVar[frozenset[str]] = frozenset({"calibration"})
 

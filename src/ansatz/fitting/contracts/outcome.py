@@ -35,14 +35,14 @@ class Outcome(Protocol):
 
     Attributes:
         name: as the registry spells it.
-        face: the estimator of such outcomes, ``"module:Class"``, imported when it is asked for.
+        estimator: of such outcomes, ``"module:Class"``, imported when it is asked for.
         report: what such outcomes add to reports and comparisons, likewise.
         names: of the target columns.
         labels: what codes stand for: classes or items; None for numbers.
     """
 
     name: ClassVar[str]
-    face: ClassVar[str]
+    estimator: ClassVar[str]
     candidates: ClassVar[
         tuple[str, ...]
     ] = ()  # proposed where none is named; () for any by its values

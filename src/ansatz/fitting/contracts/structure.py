@@ -163,7 +163,7 @@ class Structure(Protocol):
             raise UsageError(f"{name} does not act on {self.unit[1]}. Take one of: {listed}.")
         return known[name]
 
-    def from_python(self, X: Any, *, face: Any, reset: bool) -> Rows:
+    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Rows:
         """What a user handed to an estimator as X."""
         ...
 
