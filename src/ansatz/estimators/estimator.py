@@ -1,4 +1,4 @@
-"""What every estimator shares: rows in, a fitted likelihood out, scikit-learn's conventions."""
+"""The common part of all estimators, by the conventions of scikit-learn."""
 
 import copy
 from collections.abc import Callable, Collection, Mapping
@@ -147,7 +147,7 @@ class Estimator(BaseEstimator):
             ) from None
 
     def task(self, X: Any, outcome: Outcome | None = None) -> Task:
-        """What a fit of such rows would be."""
+        """Makes the task of a fit of such rows."""
         structure = structure_of_rows(X, getattr(self, "x", "auto"))
         return Task.of(structure, outcome or outcomes.create(self.outcome), self.settings())
 
@@ -576,7 +576,7 @@ class Estimator(BaseEstimator):
         training: tuple[Any, Any] | None = None,
         refits: int = 20,
     ) -> Any:
-        """What was fitted, printed as R prints it: a linear model's table, a network's effects.
+        """Summarizes the fit as R does: a linear model's table, or a network's effects.
 
         Args:
             X: held-out rows, for a network's effects.
@@ -588,7 +588,7 @@ class Estimator(BaseEstimator):
         return summarize(self, X, y, training=training, refits=refits)
 
     def describe(self) -> dict[str, Any]:
-        """What is known about the fitted model, as plain data."""
+        """Describes the fitted model as plain data."""
         check_is_fitted(self)
         return {"estimator": type(self).__name__, **describe_model(self.model_)}
 

@@ -19,7 +19,7 @@ Notify = Callable[[str], None]  # takes a sentence about what was read
 
 
 class Written(NamedTuple):
-    """What was written of predictions that are not a table."""
+    """A report of written predictions that are not a table."""
 
     document: dict[str, Any]
     sentence: str  # the same for a terminal

@@ -92,7 +92,7 @@ class TensorStructure(Structure):
         raise UsageError(f"structure {self.name} reads no files: give rows to an estimator.")
 
     def as_rows(self, X: Any) -> Any:
-        """What was handed to an estimator as X; rows as they are."""
+        """Makes rows of what was given to an estimator as X."""
         return X
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
@@ -176,7 +176,7 @@ class TensorStructure(Structure):
     # Recipe and encoder.
 
     def recipe(self, facts: Facts) -> Recipe:
-        """By the number of rows, whether they are coupled and what kind of outcome they have."""
+        """Chooses by the number of rows, their coupling and the kind of outcome."""
         return default_recipe(facts)
 
     def settle(

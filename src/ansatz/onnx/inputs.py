@@ -1,4 +1,4 @@
-"""What an exported model is given: the inputs of its structure, and offsets."""
+"""The inputs of an exported model: those of its structure, and offsets."""
 
 from dataclasses import replace
 from typing import Any
@@ -30,7 +30,7 @@ def fitted_model(given: Any) -> Model:
 
 
 def exporter_of(model: Model) -> Exporter:
-    """What the model's structure does inside a graph; one that has no graph is refused."""
+    """The exporter of the model's structure; raises where there is none."""
     found: Exporter | None = model.structure.exporter(model.encoder, model.features.get("names"))
     if found is None:
         raise UsageError(f"models of structure '{model.structure.name}' cannot be exported.")
@@ -46,7 +46,7 @@ def graph_inputs(model: Model) -> list[Input]:
 
 
 def offset_inputs(model: Model) -> list[Input]:
-    """What is added to the linear predictor, as inputs of a graph."""
+    """The offsets of the linear predictor, as inputs of a graph."""
     if not model.has_offset:
         return []
     named: dict[str, str | None] = {"offset": "offset"}

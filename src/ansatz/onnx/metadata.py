@@ -98,7 +98,7 @@ SCIPY = {
 def interval_recipe(
     name: str, outputs: list[str], intervals: Mapping[str, str] | None = None
 ) -> str:
-    """How to get the equal-tailed interval from the outputs of an exported model."""
+    """Explains how to get the equal-tailed interval from the outputs of an exported model."""
     needed = set(re.findall(r"likelihood_\w+", SCIPY.get(name, "")))
     if needed and needed <= set(outputs):
         return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."

@@ -217,7 +217,7 @@ class Mask(Outcome):
 
 
 def _cleaning(given: Mapping[str, Any] | None) -> Cleaning | None:
-    """What tidies predicted masks; None where nothing was asked for."""
+    """Makes what cleans predicted masks; None where nothing was asked for."""
     if not given:
         return None
     try:

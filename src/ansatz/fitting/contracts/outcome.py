@@ -29,7 +29,7 @@ NO_INTERVAL = "classes and items have no interval: 'probabilities' shows how sur
 
 
 class Outcome(Protocol):
-    """What is predicted: it reads y, makes its likelihood, evaluates and writes predictions.
+    """An outcome: it reads y, makes its likelihood, evaluates and writes predictions.
 
     An outcome remembers what it read (names, classes); a fit works on a copy of its own.
 
@@ -224,7 +224,7 @@ class Outcome(Protocol):
     # On disk.
 
     def target(self, likelihood: Likelihood) -> TargetSpec:
-        """What one example's outcomes look like, without the size of its elements."""
+        """The shape of one example's outcomes, without the size of its elements."""
         ...
 
     def state(self) -> dict[str, Any]:
@@ -248,7 +248,7 @@ class OfClasses(Outcome, Protocol):
         ...
 
     def disagreement(self, posterior: Any, rows: Any) -> Tensor:
-        """How much the components of a posterior disagree about the class, in nats."""
+        """The disagreement of the components of a posterior about the class, in nats."""
         ...
 
 

@@ -187,7 +187,7 @@ def _known(model: Model, frame: pd.DataFrame) -> Any:
 
 
 def _columns_of(model: Model) -> dict[str, Any]:
-    """How the model's columns are read: which are words, and in which a word is an error."""
+    """The columns that hold text, and those in which a word is an error."""
     text: list[str] = model.encoder.preprocessor.text_columns  # type: ignore[attr-defined]
     return {"text": text, "strict": _used_columns(model)}
 

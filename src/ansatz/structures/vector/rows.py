@@ -54,7 +54,7 @@ class TableRows:
 
     @property
     def numbers(self) -> int:
-        """How many columns hold numbers."""
+        """The number of columns that hold numbers."""
         if self.columns is None:
             return int(self.values.shape[1])
         return sum(column.role == "numeric" for column in self.columns)
