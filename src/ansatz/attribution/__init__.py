@@ -1,4 +1,4 @@
-"""Attribution: which cells of an input an output rests on, and what layers see."""
+"""Attribution of outputs to cells of the input, and feature maps of layers."""
 
 from ansatz.attribution.layer import feature_maps as feature_maps
 from ansatz.attribution.layer import filters as filters

@@ -13,7 +13,7 @@ from ansatz.layers.mode import evaluation_mode
 
 
 def find_layer(network: nn.Module, layer: str | nn.Module) -> nn.Module:
-    """A layer of a network.
+    """Finds a layer of a network by name.
 
     Args:
         network: a module.
@@ -42,7 +42,7 @@ def find_layer(network: nn.Module, layer: str | nn.Module) -> nn.Module:
 
 
 def convolutions(network: nn.Module) -> dict[str, nn.Module]:
-    """The convolutions of a network by name, in the order in which it holds them.
+    """Lists the convolutions of a network by name, in the order in which it holds them.
 
     Example:
         >>> from torch import nn
@@ -61,7 +61,7 @@ class Call(NamedTuple):
 
 
 def last_maps(network: nn.Module, x: Tensor) -> Call:
-    """The layer with the last feature maps: those of the last convolution, activated.
+    """Finds the layer with the last feature maps: those of the last convolution, activated.
 
     It is found by running one example: among the layers that are called after the last convolution
     (torch's, or a layer of another class whose weight has more than two axes) those count that keep
@@ -164,7 +164,7 @@ def _is_activation(module: nn.Module) -> bool:
 
 
 def feature_maps(network: nn.Module, x: Tensor, layer: str | nn.Module | None = None) -> Tensor:
-    """What a layer gives for some examples.
+    """Computes the feature maps of a layer for some examples.
 
     Args:
         network: a module; it is in evaluation mode meanwhile.
@@ -196,7 +196,7 @@ def feature_maps(network: nn.Module, x: Tensor, layer: str | nn.Module | None = 
 
 
 def filters(network: nn.Module, layer: str | nn.Module | None = None) -> Tensor:
-    """The weights of a convolution, as small pictures.
+    """Gives the weights of a convolution as small pictures.
 
     Args:
         network: a module.

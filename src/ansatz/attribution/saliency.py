@@ -1,4 +1,4 @@
-"""The plain gradient: what an output would do if a cell changed a little."""
+"""Saliency: the gradient of an output in the input, plain and smoothed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from ansatz.layers.mode import evaluation_mode
 
 
 def saliency(network: Callable[..., Any], x: Tensor, target: Target = None) -> Tensor:
-    r"""The gradient of an output with respect to the input.
+    r"""Computes the gradient of an output with respect to the input.
 
     .. math:: \frac{\partial s(x)}{\partial x}
 
@@ -54,7 +54,7 @@ def smooth_grad(
     samples: int = 32,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    r"""The mean of the gradient over noisy copies of the input.
+    r"""Averages the gradient over noisy copies of the input.
 
     .. math:: \frac{1}{S} \sum_{i=1}^S \frac{\partial s}{\partial x}(x + \sigma r \epsilon_i),
         \qquad \epsilon_i \sim N(0, I)

@@ -91,7 +91,7 @@ _WORTH_PACKING = 0.75  # of the states still move: sweep those alone; the copy i
 
 
 class Recall(NamedTuple):
-    """Where the dynamics went.
+    """The result of a recall: final states, and whether they settled.
 
     Args:
         state: the last state, ``(B, D)``.

@@ -14,7 +14,7 @@ _CONV = {1: conv1d, 2: conv2d, 3: conv3d}
 
 
 def cross_correlate(x: Tensor, kernel: Tensor, mode: Mode = "valid") -> Tensor:
-    r"""The kernel laid over every place of x: what a "convolution" layer computes.
+    r"""Computes the cross-correlation of x with a kernel, as "convolution" layers do.
 
     .. math:: (w \star x)_s = \sum_{i = 0}^{k - 1} x_{s + i} \, w_i
 
@@ -55,7 +55,7 @@ def cross_correlate(x: Tensor, kernel: Tensor, mode: Mode = "valid") -> Tensor:
 
 
 def convolve(x: Tensor, kernel: Tensor, mode: Mode = "full") -> Tensor:
-    r"""The convolution of x with a kernel: the cross-correlation with the flipped kernel.
+    r"""Convolves x with a kernel: the cross-correlation with the flipped kernel.
 
     .. math:: (x * h)_i = \sum_a x_a \, h_{i - a} = (h * x)_i
 
@@ -86,7 +86,7 @@ def convolve(x: Tensor, kernel: Tensor, mode: Mode = "full") -> Tensor:
 def fft_convolve(
     x: Tensor, kernel: Tensor, mode: Literal["full", "same", "valid", "circular"] = "full"
 ) -> Tensor:
-    r"""The same convolution by fast Fourier transforms, in O(n log n) steps.
+    r"""Convolves by fast Fourier transforms, in O(n log n) steps.
 
     .. math:: F(x * h) = F x \cdot F h
 
@@ -163,7 +163,7 @@ def _middle(full: Tensor, kernel: torch.Size) -> Tensor:
 def toeplitz_matrix(
     kernel: Tensor, size: int | Sequence[int], mode: Mode = "full", *, correlate: bool = False
 ) -> Tensor:
-    r"""The matrix T for which T x is the convolution of x with ``kernel``.
+    r"""Builds the matrix T for which T x is the convolution of x with ``kernel``.
 
     .. math:: T_{ij} = h_{i - j + o}, \qquad o = 0 \text{ (full)}, \; \lfloor (k - 1) / 2 \rfloor
         \text{ (same)}, \; k - 1 \text{ (valid)}

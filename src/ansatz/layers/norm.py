@@ -13,7 +13,7 @@ Norm = Literal["batch", "layer", "rms", "weight"]
 
 
 def normalize(linear: nn.Linear, norm: Norm | None) -> nn.Module:
-    r"""What to apply after ``linear`` so that its outputs are normalised.
+    r"""Gives the module to apply after ``linear`` to normalise its outputs.
 
     - ``"batch"``: :math:`\gamma (z - \bar z) / \sqrt{v + \epsilon} + \beta` with mean and variance
       of each unit over the batch; running ones when evaluating. That is :math:`\gamma w^T x`

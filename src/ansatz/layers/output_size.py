@@ -18,7 +18,7 @@ def output_size(
     padding: PerAxis = 0,
     dilation: PerAxis = 1,
 ) -> Size:
-    r"""The length of the output of a convolution or a pooling, along each axis.
+    r"""Computes the length of the output of a convolution or a pooling along each axis.
 
     .. math:: \left\lfloor \frac{x + 2p - d (k - 1) - 1}{s} + 1 \right\rfloor
 
@@ -64,7 +64,7 @@ def transposed_output_size(
     dilation: PerAxis = 1,
     output_padding: PerAxis = 0,
 ) -> Size:
-    r"""The length of the output of a transposed convolution: what ``output_size`` came from.
+    r"""Computes the length of the output of a transposed convolution along each axis.
 
     .. math:: x' = (x - 1) s - 2p + d (k - 1) + 1 + r
 
@@ -146,7 +146,7 @@ def pixel_utilization(
     padding: PerAxis = 0,
     dilation: PerAxis = 1,
 ) -> Tensor:
-    r"""The number of windows that each pixel lies in.
+    r"""Counts the windows that each pixel lies in.
 
     .. math:: U = A^\top \mathbf{1}
 

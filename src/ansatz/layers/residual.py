@@ -1,4 +1,4 @@
-"""Layers with a way around: residual and highway."""
+"""Layers with a skip connection: residual and highway."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from ansatz.layers.norm import Norm
 
 
 class Residual(nn.Module):
-    r"""A layer that adds to what it is given.
+    r"""A residual layer: it adds to its input.
 
     .. math:: y = P x + \phi(N(W x + b)) - \phi(0)
 

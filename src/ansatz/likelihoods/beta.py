@@ -25,7 +25,7 @@ from ansatz.likelihoods.special.beta import (
 from ansatz.likelihoods.special.gamma import digamma_gap
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.roots import positive_quantile
-from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.special.tensors import elementwise, in_double, wide
 from ansatz.likelihoods.support import refuse_outside, refuse_where
 from ansatz.likelihoods.transformed import SqueezedDistribution, squeeze
 
@@ -108,15 +108,14 @@ class BetaDistribution(Distribution):
         a, b, q = torch.broadcast_tensors(*self.shapes, q)
         return _inside(beta_quantile(a, b, q), q)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form, in double precision as its terms cancel.
 
         .. math:: (y - \mu)(2 F(y) - 1) + \frac{2}{\phi} \frac{y^a (1 - y)^b}{B(a, b)}
                   - \frac{2}{\phi} \frac{B(2a, 2b)}{B(a, b)^2}
         """
-        value, *parameters = wide(y, self.logits, self.dispersion)
-        distribution = BetaDistribution(*parameters)
-        return (distribution.distance(value) - 0.5 * distribution.difference).to(y)
+        return self.distance(y) - 0.5 * self.difference
 
     def distance(self, y: Tensor) -> Tensor:
         """E|Y - y|."""

@@ -129,16 +129,6 @@ class Cox(Likelihood):
             log_risk: ``(B,)``, raw[0] of each row, best from a model that has not seen it.
             y: ``(B, 3)``.
             weight: ``(B,)`` frequency weights.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Cox, survival_outcome
-            >>> likelihood = Cox()
-            >>> likelihood.set_baseline(
-            ...     torch.zeros(2), survival_outcome(torch.tensor([1.0, 4.0]), torch.ones(2))
-            ... )
-            >>> likelihood.baseline_hazard  # 1/2, 1/2 + 1/1
-            tensor([0.5000, 1.5000])
         """
         if log_risk.shape != y.shape[:-1]:
             raise ValueError(

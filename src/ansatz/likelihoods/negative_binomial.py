@@ -20,7 +20,7 @@ from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, digamma_gap, stirling
 from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.special.quadrature import count_difference
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.special.tensors import elementwise, in_double
 
 
 class NegativeBinomialDistribution(Distribution):
@@ -92,16 +92,16 @@ class NegativeBinomialDistribution(Distribution):
         # The log odds of q: q itself would round to 1 where alpha mu is large.
         return k + 1, 1 / self.dispersion, self.log_mean + self.dispersion.log()
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, log_mean, alpha = torch.broadcast_tensors(*wide(q, self.log_mean, self.dispersion))
         # The gamma distribution with the same mean and variance is near enough to begin with.
-        mu = log_mean.exp()
-        shape = 1 / mu + alpha
-        inside = level.clamp(1e-300, 1 - 1e-16)
+        mu = self.mean
+        shape = 1 / mu + self.dispersion
+        inside = q.clamp(1e-300, 1 - 1e-16)
         guess = elementwise(special.gammaincinv, 1 / shape, inside) * shape * mu
-        parameters = (log_mean, alpha)
-        return count_search(NegativeBinomialDistribution, parameters, level, guess).to(q)
+        return count_search(self, q, guess)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form up to one smooth integral, in double precision as its terms cancel.
 
@@ -110,16 +110,11 @@ class NegativeBinomialDistribution(Distribution):
 
         The first two terms are E|Y - y|; the last is Wei and Held's (2014) hypergeometric function.
         """
-        log_mean, alpha, value = wide(self.log_mean, self.dispersion, y)
-        distribution = NegativeBinomialDistribution(log_mean, alpha)
-        k = value.floor()
-        edge = 2 * distribution.mean * (1 + alpha * k.clamp(min=0)) * distribution.log_prob(k).exp()
+        alpha, variance, k = self.dispersion, self.variance, y.floor()
+        edge = 2 * self.mean * (1 + alpha * k.clamp(min=0)) * self.log_prob(k).exp()
         # |characteristic function|^2 = (1 + 4 alpha v sin^2(t/2))^(-1/alpha), v the variance
-        pair = count_difference(
-            lambda u: _log1p_over(alpha, 4 * distribution.variance * u), distribution.variance
-        )
-        score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
-        return score.to(y)
+        pair = count_difference(lambda u: _log1p_over(alpha, 4 * variance * u), variance)
+        return (y - self.mean) * (2 * self.cdf(y) - 1) + edge - 0.5 * pair
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """A gamma rate with mean mu and shape 1 / alpha, then Poisson's."""

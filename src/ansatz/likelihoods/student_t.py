@@ -121,11 +121,6 @@ class StudentTDistribution(Distribution):
         self.location, self.scale, self.nu = torch.broadcast_tensors(location, scale, nu)
 
     @property
-    def batch_shape(self) -> torch.Size:
-        """The shape of one sample."""
-        return self.location.shape
-
-    @property
     def mean(self) -> Tensor:
         """The location; nan where nu <= 1."""
         return torch.where(self.nu > 1, self.location, math.nan)

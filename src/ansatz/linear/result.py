@@ -115,15 +115,6 @@ class LinearFit:
         ``"ml"``: the maximum over all parameters, each counted, so that likelihoods can be
         compared. ``"R"``: the same for normal; for gamma the dispersion is deviance / n.
         ``"statsmodels"``: no dispersion is counted; for gamma it is X2 / (n - p).
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Normal
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> fit = fit_linear(Normal(dispersion="constant"), x, y)
-            >>> round(fit.aic_as("R") - fit.aic_as("statsmodels"), 6)
-            2.0
         """
         if not self.likelihood.has_distribution:
             return None

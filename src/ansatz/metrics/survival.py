@@ -131,16 +131,8 @@ def integrated_brier(
     """
     if len(times) < 2 or bool((times.diff() <= 0).any()):
         raise ValueError(f"integrated_brier needs at least two increasing times, got {times}.")
-    score = brier_survival(
-        survival,
-        times,
-        time,
-        event,
-        train_time,
-        train_event,
-        weight=weight,
-        train_weight=train_weight,
-    )
+    arguments = survival, times, time, event, train_time, train_event
+    score = brier_survival(*arguments, weight=weight, train_weight=train_weight)
     return torch.trapezoid(score, times.double()) / (times[-1] - times[0]).double()
 
 

@@ -24,7 +24,7 @@ _PREFIXES = ("module.", "model.", "network.", "_orig_mod.")  # what wrappers put
 
 
 def read_weights(path: str | Path, *, limit_bytes: int = LIMIT_BYTES) -> dict[str, Tensor]:
-    """The named tensors of a ``.safetensors``, ``.pth`` or ``.pt`` file, nothing else.
+    """Reads the named tensors of a ``.safetensors``, ``.pth`` or ``.pt`` file.
 
     Args:
         path: the file.
@@ -134,7 +134,7 @@ _COUNTER = "num_batches_tracked"  # of batch norms; old files are without it
 
 
 class Loaded(NamedTuple):
-    """What of a file went where.
+    """The report of :func:`load_weights`: which tensors of a file went where.
 
     Args:
         file: its name.

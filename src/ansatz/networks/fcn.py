@@ -18,7 +18,7 @@ from ansatz.spec import InputSpec
 
 
 class FCN(nn.Module):
-    r"""A classifier of images without its dense layers, whose coarse scores are made fine again.
+    r"""The fully convolutional network: coarse scores of a classifier, interpolated and added.
 
     .. math:: s_L = A_L h_L, \qquad s_l = A_l h_l + \mathrm{up}_2(s_{l+1}), \qquad
               f(x) = \mathrm{up}_{2^{L-m}}(s_{L-m})

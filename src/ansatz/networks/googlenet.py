@@ -171,7 +171,7 @@ MEANS, DEVIATIONS = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet'
 
 
 class GoogLeNetOutputs(NamedTuple):
-    """What GoogLeNet returns in training: its own output, and those of the auxiliary heads.
+    """The outputs of GoogLeNet in training: its own, and those of the auxiliary heads.
 
     Args:
         logits: ``(B, P)``, of the whole network.

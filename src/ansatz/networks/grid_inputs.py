@@ -64,7 +64,7 @@ def read_grid(
     least: int = 1,
     needs_size: bool = False,
 ) -> Grid:
-    """The grid that ``inputs`` describe, refused where a network cannot be built for it.
+    """Reads the grid that ``inputs`` describe; refuses one that no network can be built for.
 
     A number means images with that number of channels and of unknown size.
 

@@ -82,7 +82,7 @@ def convolution(
     gain: float = 1.0,
     generator: torch.Generator | None = None,
 ) -> nn.Module:
-    """Torch's ``Conv1d``, ``Conv2d`` or ``Conv3d``, drawn by name from ``generator`` alone.
+    """Makes torch's ``Conv1d``, ``Conv2d`` or ``Conv3d``, drawn by name from ``generator``.
 
     Torch's own constructors draw from the global generator; this one leaves that as it was.
 
@@ -175,7 +175,7 @@ def transposed_convolution(
     init: Literal["normal", "linear"] = "normal",
     generator: torch.Generator | None = None,
 ) -> nn.Module:
-    r"""A transposed convolution that makes a grid ``factor`` times as fine.
+    r"""Makes a transposed convolution that enlarges a grid by ``factor``.
 
     - ``"normal"``: a kernel of ``factor`` cells, so that the outputs of two cells do not overlap,
       with weights :math:`N(0, 1 / C)`: each output is the sum of C products.

@@ -27,7 +27,7 @@ _SIDE, _PADDING = 32, 2  # cells a side that it was made for, and what MNIST's 2
 
 
 class LeNet5(nn.Module):
-    r"""The convolutional network that read cheques: two convolutions, two pools, three maps.
+    r"""LeNet-5: two convolutions, two pools, three fully connected layers.
 
     Signals of 1 axis, images and volumes alike: 5 cells per kernel and axis, 6 and 16 channels,
     pools of 2, then 120, 84 and P units. On 32 x 32 images, and on MNIST's of 28 x 28, which are
@@ -120,7 +120,7 @@ class LeNet5(nn.Module):
 
 
 class ScaledTanh(nn.Module):
-    r"""The squashing function of 1998.
+    r"""The scaled hyperbolic tangent of LeNet-5.
 
     .. math:: \phi(z) = 1.7159 \tanh(2 z / 3)
 

@@ -1,4 +1,4 @@
-"""The part of the input that a unit can see."""
+"""Receptive fields: the part of the input that a unit depends on."""
 
 import math
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from ansatz.spec import InputSpec
 
 @dataclass(frozen=True)
 class ReceptiveField:
-    """What the units of a layer see of a grid, along each of its axes.
+    """The receptive fields of the units of a layer, along each axis of the grid.
 
     Args:
         size: cells from the first to the last that a unit can depend on, if the grid went on
@@ -56,7 +56,7 @@ def receptive_field(
     *,
     layer: str | None = None,
 ) -> ReceptiveField:
-    r"""The cells of a signal, image or volume that one output of a network can depend on.
+    r"""Computes the cells of a signal, image or volume that a network's output can depend on.
 
     For a chain of windows :math:`k_l` with strides :math:`s_l` and dilations :math:`d_l`
 

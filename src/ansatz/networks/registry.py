@@ -54,7 +54,7 @@ def create(
     generator: torch.Generator | None = None,
     **options: Any,
 ) -> nn.Module:
-    """The network called ``name`` for these inputs and this number of raw outputs.
+    """Creates the network ``name`` for these inputs and this number of raw outputs.
 
     Its size is known from a copy without memory (torch's meta device) and refused if it is
     beyond 2 GB, before anything is allocated. A factory that you register takes

@@ -1,4 +1,4 @@
-"""What a network consists of: layers, shapes, parameters, work, receptive fields."""
+"""Summaries of networks: layers, shapes, parameters, work, receptive fields."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -91,7 +91,7 @@ def _product(sizes: tuple[int, ...]) -> str:
 
 
 def summary(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Summary:
-    """Counts what ``network`` does to one example.
+    """Lists the layers of ``network`` with shapes, parameters, work and receptive fields.
 
     It is run once on zeros, evaluating, without gradients; its modes are restored afterwards. A
     convolution with a kernel of k cells takes :math:`k C_i C_o` multiply-adds for each of its

@@ -27,7 +27,7 @@ Norm = Literal["batch"]
 
 
 class UNet(nn.Module):
-    r"""A label for every pixel, from coarse features joined with fine ones.
+    r"""The U-Net: a label for every pixel, from coarse features joined with fine ones.
 
     .. math:: h_0 = F_0(x), \quad h_l = F_l(\mathrm{pool}(h_{l-1})), \quad u_L = h_L, \quad
               u_l = G_l([h_l, \mathrm{up}(u_{l+1})]), \quad f(x) = A u_0
@@ -227,7 +227,7 @@ def _unpadded_size(n: int, depth: int) -> int:
 
 
 class UNet3d(UNet):
-    """A label for every voxel: the U-Net with all its operations in three dimensions.
+    """The 3-D U-Net: a label for every voxel.
 
     The volume is halved three times, and channels double before pooling (32 to 64, then 64 to 128,
     ...), which avoids bottlenecks. Few annotated slices are enough: a voxel without a label has

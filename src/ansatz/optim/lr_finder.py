@@ -1,4 +1,4 @@
-"""Which learning rate? A sweep that finds out, on a copy."""
+"""The learning rate finder: sweeps over rates on copies of a network."""
 
 import copy
 import math
@@ -38,7 +38,7 @@ class LearningRateCurve:
 
     @property
     def suggestion(self) -> float:
-        """The geometric mean over the sweeps."""
+        """The suggested rate: the geometric mean over the sweeps."""
         logs = [math.log(rate) for rate in self.suggestions]
         return math.exp(sum(logs) / len(logs))
 
@@ -84,7 +84,7 @@ def find_learning_rate(
     sweeps: int = 3,
     seed: int = 0,
 ) -> LearningRateCurve:
-    r"""Trains copies while the rate grows geometrically, and looks where the loss falls fastest.
+    r"""Trains copies at growing rates, and finds the rate at which the loss falls fastest.
 
     .. math:: \eta_t = \eta_0 (\eta_T / \eta_0)^{t/T}
 

@@ -44,7 +44,7 @@ _FUSED = {  # where one kernel updates all: 1.3 to 1.7 times faster per step on 
 
 
 def create(name: str, parameters: Any, **options: Any) -> torch.optim.Optimizer:
-    r"""The optimiser called ``name`` over ``parameters``, which may be groups as in torch.
+    r"""Creates the optimiser ``name`` over ``parameters``, which may be groups as in torch.
 
     Options are those of the class. adam, adamw, sgd and adagrad use their fused kernel where the
     device has one, unless ``fused`` or ``foreach`` says otherwise; elsewhere torch chooses.

@@ -88,7 +88,7 @@ class _ManifestRow(_Strict):
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """The manifest's file: canonical JSON with the SHA-256 sum of itself without that sum."""
+    """Encodes a manifest: canonical JSON with the SHA-256 sum of itself without that sum."""
     row = manifest._asdict()
     row["files"] = {name: entry._asdict() for name, entry in manifest.files.items()}
     row["sha256"] = hashlib.sha256(encode_json(row)).hexdigest()
@@ -96,7 +96,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(content: bytes) -> Manifest:
-    """The manifest in some bytes from anyone; what is wrong with it is a :class:`ModelError`."""
+    """Decodes a manifest from anyone; what is wrong with it is a :class:`ModelError`."""
     row = read_json(content, limit_bytes=_LIMIT_BYTES, name=MANIFEST)
     if not isinstance(row, dict):
         raise ModelError(f"{MANIFEST}: expected a JSON object")
@@ -154,7 +154,7 @@ _KINDS_READ = (".safetensors", ".json")
 
 
 def verify_folder(path: str | Path, kind: str) -> Manifest:
-    """The manifest of a folder, after every listed file has been read and its sum compared."""
+    """Reads every listed file of a folder, compares the sums, and returns the manifest."""
     path = Path(path)
     try:
         recover_folder(path)
@@ -246,7 +246,7 @@ def write_folder(
 
 
 def check_target(target: str | Path, *, overwrite: bool = False) -> None:
-    """Refuses a target that :func:`write_folder` could not write, before hours of work for it."""
+    """Refuses early a target that :func:`write_folder` could not write."""
     target = Path(target)
     try:
         found = _look(target)

@@ -1,4 +1,4 @@
-"""Keeps a run on disk: one writer at a time, its checkpoints, and whether they are of this run."""
+"""The folder of a run: its lock, its checkpoints, its fingerprint."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ _LOCK_BYTES = 4096
 
 
 class RunLock:
-    """Keeps a folder for this process while the ``with`` block runs.
+    """Locks a folder for this process while the ``with`` block runs.
 
     The lock is the operating system's, on ``<folder>.lock`` beside the folder (which need not exist
     yet): it ends with the process however that ends, so no stale lock can bar the way. The file
@@ -313,7 +313,7 @@ class RunFolder:
         return self._checkpoints.save(step, files, header)
 
     def load(self, *, threads: int, device: str, processes: int = 1) -> "Saved | None":
-        """The newest whole checkpoint; None when there is nothing to resume."""
+        """Reads the newest whole checkpoint; None when there is nothing to resume."""
         if not self._resume:
             return None
         found = self._checkpoints.latest()
@@ -377,7 +377,7 @@ class Saved(NamedTuple):
     finished: str | None
 
     def to_bytes(self) -> bytes:
-        """For another process."""
+        """Encodes it for another process."""
         packed, tensors = pack_state(
             {"weights": self.weights, "state": self.state, "finished": self.finished}
         )
@@ -386,7 +386,7 @@ class Saved(NamedTuple):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Saved":
-        """From another process."""
+        """Decodes it from another process."""
         end = 8 + int.from_bytes(content[:8], "little")
         head = json.loads(content[8:end])
         found = unpack_state(head["packed"], read_tensors(content[end:]), where=head["path"])

@@ -1,4 +1,4 @@
-"""Named tensors in a safetensors file: checked before they are read, loaded whole or not at all."""
+"""Safetensors files, checked before they are read, and nested states as JSON and tensors."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ _DTYPES = {
 
 
 def encode_tensors(tensors: Mapping[str, Tensor]) -> bytes:
-    """The safetensors file of some named tensors, the same bytes for the same values.
+    """Encodes named tensors as safetensors, the same bytes for the same values.
 
     Tensors that share memory (tied weights, views of one flat vector) are written one by one:
     each name gets its own values, and loading them into tied weights ties nothing twice.
@@ -58,7 +58,7 @@ def write_tensors(
 def read_tensors(
     source: str | Path | bytes, *, limit_bytes: int | None = None, name: str | None = None
 ) -> dict[str, Tensor]:
-    """The tensors of a safetensors file from anyone; whatever is wrong is a :class:`ModelError`.
+    """Reads a safetensors file from anyone; whatever is wrong is a :class:`ModelError`.
 
     The header is checked here first, sentence by sentence, since the library behind it takes two
     tensors of one name; only then are the values read. No memory is asked for on a header's word:
@@ -208,7 +208,7 @@ def pack_state(state: Any) -> tuple[Any, dict[str, Tensor]]:
 
 
 def unpack_state(packed: Any, tensors: Mapping[str, Tensor], *, where: str = "state") -> Any:
-    """The state that :func:`pack_state` split; what does not fit is a :class:`ModelError`."""
+    """Joins the state that :func:`pack_state` split; a misfit is a :class:`ModelError`."""
     used: set[str] = set()
     try:
         state = _unpack(packed, tensors, used)

@@ -1,4 +1,4 @@
-"""A network made symmetric: its answers averaged over a group."""
+"""Networks made symmetric by averaging over a group."""
 
 from typing import Any
 

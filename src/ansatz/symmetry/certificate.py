@@ -1,4 +1,4 @@
-"""The certificate: by how much a network breaks a symmetry, measured."""
+"""Certificates: measured violations of a symmetry."""
 
 import math
 from collections.abc import Callable, Iterator

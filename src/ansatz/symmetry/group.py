@@ -1,4 +1,4 @@
-"""What a symmetry is: a group that acts on tensors."""
+"""Groups that act on tensors."""
 
 from abc import ABC, abstractmethod
 from typing import Any

@@ -13,7 +13,7 @@ def haar_orthogonal(
     samples: int | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    r"""A rotation or reflection drawn uniformly (Haar): no direction is preferred.
+    r"""Draws a rotation or reflection uniformly (Haar).
 
     .. math:: Z = Q R, \quad Z_{ij} \sim N(0, 1), \qquad
         G = Q \operatorname{diag}(\operatorname{sign} R_{ii})

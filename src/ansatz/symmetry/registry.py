@@ -31,7 +31,7 @@ register = registry.register
 
 
 def create(name: str, **options: Any) -> Group:
-    """The group called ``name``.
+    """Creates the group ``name``.
 
     Args:
         name: one of ``names()``.
@@ -51,7 +51,7 @@ OF_IMAGES = (*OF_GRIDS, "dihedral", "rotation", "rotation90")
 
 
 def suitable_groups(size: Sequence[int]) -> list[Group]:
-    """The groups to try first on signals, images or volumes: what a certificate asks by default.
+    """Lists the groups that a certificate tries by default on signals, images or volumes.
 
     Shifts reach a sixteenth of the shortest side and rotations 15 degrees, as examples lie in the
     world; quarter turns are for squares.

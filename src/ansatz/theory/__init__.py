@@ -1,4 +1,4 @@
-"""Calculators of learning theory: how much a class of functions can do, and what that costs."""
+"""Calculators of learning theory: growth functions, VC dimensions, covering numbers, bounds."""
 
 from ansatz.theory.capacity import log2_relu_growth as log2_relu_growth
 from ansatz.theory.capacity import pseudo_dimension_rate as pseudo_dimension_rate

@@ -9,7 +9,7 @@ from ansatz.errors import UsageError
 
 
 def half_space_growth(n: int, dimension: int) -> int:
-    r"""The number of labellings of n points of :math:`R^d` in general position by half-spaces.
+    r"""Counts the labellings of n points of :math:`R^d` in general position by half-spaces.
 
     .. math:: F(n) = 2 \sum_{k=0}^{d} \binom{n-1}{k}
 
@@ -36,7 +36,7 @@ def half_space_growth(n: int, dimension: int) -> int:
 
 
 def sauer_bound(n: int, vc_dimension: int) -> int:
-    r"""The most labellings of n points that a class of a given VC dimension can have.
+    r"""Bounds the number of labellings of n points by a class of a given VC dimension.
 
     .. math:: F(n) \le \sum_{k=0}^{v} \binom{n}{k} \le \Big(\frac{e n}{v}\Big)^v \quad (n \ge v)
 
@@ -96,7 +96,7 @@ def vc_bound(n: int, gap: float, growth: float) -> float:
 
 
 def vc_gap(n: int, level: float, growth: float) -> float:
-    r"""The gap that no function of a class exceeds, except with a given probability.
+    r"""Computes the gap that no function of a class exceeds, but for a given probability.
 
     .. math:: \epsilon = \sqrt{\frac{32}{n} \log \frac{8 F(n)}{\delta}}
 
@@ -127,7 +127,7 @@ def _log_growth(n: int, growth: float) -> float:
 
 
 def pseudo_dimension_rate(layers: int, parameters: int) -> float:
-    r"""The order of the VC and pseudo-dimension of networks with piecewise linear activations.
+    r"""Computes the order of the VC and pseudo-dimension of piecewise linear networks.
 
     .. math:: L N \log N
 
@@ -187,7 +187,7 @@ def log2_relu_growth(n: int, units: Sequence[int], parameters: Sequence[int]) ->
 
 
 def relu_vc_bound(widths: Sequence[int]) -> int:
-    r"""A bound on the VC dimension of fully connected rectified networks, constants included.
+    r"""Bounds the VC dimension of fully connected rectified networks, constants included.
 
     .. math:: v \le \max \{ n : 2^n \le F(n) \}
 

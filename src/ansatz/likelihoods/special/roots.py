@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.special.tensors import tensors_of
 
 Function = Callable[..., tuple[Tensor, Tensor]]
 
@@ -94,11 +95,7 @@ def positive_quantile(
 
 
 def count_search(
-    distribution: Callable[..., Distribution],
-    parameters: tuple[Tensor, ...],
-    q: Tensor,
-    guess: Tensor,
-    upper: Tensor | None = None,
+    distribution: Distribution, q: Tensor, guess: Tensor, upper: Tensor | None = None
 ) -> Tensor:
     r"""The smallest count with cdf >= q, by Newton's method on the normal scale in a bracket.
 
@@ -109,12 +106,12 @@ def count_search(
     still open are computed. The cdf has the last word, so a poor guess costs time and no accuracy.
 
     Args:
-        distribution: makes the distribution of some elements from their parameters.
-        parameters: of the distribution, tensors of q's shape in double precision.
+        distribution: made of nothing but tensors of q's shape, in double precision.
         q: levels; 0 or less gives 0, 1 the upper end, anything else nan.
         guess: where to begin.
         upper: the largest count of each element; None where there is none.
     """
+    kind, parameters = type(distribution), tensors_of(distribution)
     end = torch.full_like(q, torch.inf) if upper is None else upper.to(q).expand_as(q)
     answer = torch.where(q >= 1, end, 0.0)
     answer = torch.where((q >= 0) & (q <= 1), answer, torch.nan)
@@ -124,7 +121,7 @@ def count_search(
     y = torch.minimum(guess[active].round().clamp(min=0), high.clamp(max=2.0**62))
     step = 0
     while level.numel():
-        part = distribution(*(p[active] for p in parameters))
+        part = kind(*(p[active] for p in parameters))
         value = part.cdf(y)
         enough = value >= level
         low, high = torch.where(enough, low, y), torch.where(enough, y, high)

@@ -1,4 +1,4 @@
-"""Which cells of a grid a unit can depend on, followed through torch's own operations."""
+"""Receptive fields, followed through torch's own operations."""
 
 from ansatz.networks.fields.intervals import Fields as Fields
 from ansatz.networks.fields.operations import fields_of as fields_of

@@ -1,4 +1,4 @@
-"""Which cells of the input a unit depends on: intervals, carried from tensor to tensor.
+"""Receptive fields of units as intervals, carried from tensor to tensor.
 
 A = number of axes of the input grid. For each of them a tensor has an interval per unit, from the
 first to the last cell that the unit can see. Intervals are kept as (first, -last), so that taking
@@ -35,7 +35,7 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Fields:
-    """The intervals of the units of one tensor.
+    """The receptive fields of the units of one tensor, as intervals.
 
     Args:
         arrays: one per axis of the grid, ``(2, 2, *shape)`` with 1 for axes of the tensor along

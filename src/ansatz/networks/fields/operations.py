@@ -1,4 +1,4 @@
-"""What each of torch's operations does to the intervals of a tensor.
+"""The effect of each of torch's operations on receptive fields.
 
 Operations are those that torch's dispatcher sees, of which all layers and functions consist; so no
 rule knows a module. An operation that no rule knows makes each unit see all that its inputs see:
@@ -236,7 +236,7 @@ POINTWISE = {
 def fields_of(
     operation: Any, arguments: Arguments, find: Find, output: Tensor, place: int = 0
 ) -> Fields | None:
-    """The intervals of ``output``, which ``operation`` made of its arguments.
+    """Computes the intervals of ``output``, which ``operation`` made of its arguments.
 
     Args:
         operation: what torch's dispatcher calls.

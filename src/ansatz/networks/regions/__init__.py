@@ -1,4 +1,4 @@
-"""The pieces on which a network with kinks is affine, counted exactly."""
+"""The linear regions of networks of rectified units, counted exactly."""
 
 from ansatz.networks.regions.region import count_linear_regions as count_linear_regions
 from ansatz.networks.regions.region import linear_regions as linear_regions

@@ -168,7 +168,7 @@ def linear_regions(
     tolerance: float = 1e-9,
     limit: int = LIMIT,
 ) -> LinearRegions:
-    r"""All regions of a box on which a network of rectified units is affine.
+    r"""Finds all regions of a box on which a network of rectified units is affine.
 
     Layer by layer, each cell of the layers before is cut by the hyperplanes on which the units of
     the next layer vanish: there they are affine functions of x. Nothing is sampled.
@@ -231,7 +231,7 @@ def count_linear_regions(
     tolerance: float = 1e-9,
     limit: int = LIMIT,
 ) -> int:
-    r"""The exact number of regions of a box on which a network of rectified units is affine.
+    r"""Counts the regions of a box on which a network of rectified units is affine.
 
     One layer of m units in general position has at most Zaslavsky's number of them,
 

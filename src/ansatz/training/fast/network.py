@@ -1,4 +1,4 @@
-"""The chain rule through a plain MLP, written out."""
+"""Back-propagation through a plain MLP, written out in NumPy."""
 
 import math
 from collections.abc import Callable, Sequence

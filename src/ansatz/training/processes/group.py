@@ -1,4 +1,4 @@
-"""Several processes that train one model: who they are, and how they agree."""
+"""The group of processes that train one model, and their messages."""
 
 import atexit
 import json
@@ -129,7 +129,7 @@ class Processes:
     # --- words -----------------------------------------------------------------------------------
 
     def from_first(self, value: Any) -> Any:
-        """The first process's ``value`` (anything that JSON can say), in all."""
+        """The first process's ``value`` (plain JSON), in all."""
         return json.loads(
             self.bytes_from_first(
                 json.dumps(value, default=float).encode() if self.is_first else b""
@@ -148,7 +148,7 @@ class Processes:
         return data.numpy().tobytes()
 
     def gather(self, value: Any = None) -> list[Any]:
-        """Every process's ``value`` (anything that JSON can say); also a place to meet."""
+        """Every process's ``value`` (plain JSON); also a place to meet."""
         content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
         own = torch.tensor([len(content)])
@@ -183,7 +183,7 @@ class Processes:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """A block that all processes enter and leave; what fails in one ends it in all.
+        """Runs a block in all processes; an error in one ends it in all.
 
         A process that fails by itself puts its error where the others find it, and hangs up: they
         are in the middle of a message to it, and would wait.
