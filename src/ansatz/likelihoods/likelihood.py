@@ -179,14 +179,14 @@ def expand_weight(weight: Tensor, y: Tensor) -> Tensor:
 
 
 def weighted_mean(y: Tensor, weight: Tensor) -> Tensor:
-    """The mean over rows with frequency weights, ``(...)`` for y ``(B, ...)``."""
+    """Computes the mean over rows with frequency weights, ``(...)`` for y ``(B, ...)``."""
     weight = expand_weight(weight, y)
     # where, not multiplication: an unobserved row may hold nan, and nan * 0 is nan.
     return torch.where(weight > 0, y * weight, 0).sum(0) / weight.sum(0)
 
 
 def weighted_sd(y: Tensor, weight: Tensor) -> Tensor:
-    """The maximum-likelihood standard deviation over rows with frequency weights."""
+    """Computes the maximum-likelihood standard deviation over rows with frequency weights."""
     return weighted_mean((y - weighted_mean(y, weight)) ** 2, weight).sqrt()
 
 
