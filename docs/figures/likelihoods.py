@@ -101,7 +101,9 @@ def normal() -> Figure:
 
 def laplace() -> Figure:
     """The peak, beside the normal distribution of equal spread."""
-    made = [(f"b = {b}", likelihoods.LaplaceDistribution(number(0), number(b))) for b in (0.5, 1, 2)]
+    made = [
+        (f"b = {b}", likelihoods.LaplaceDistribution(number(0), number(b))) for b in (0.5, 1, 2)
+    ]
     return densities(-6, 6, made)
 
 
