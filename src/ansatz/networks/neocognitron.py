@@ -122,6 +122,8 @@ class Neocognitron(nn.Module):
         pattern recognition unaffected by shift in position.
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     contrast: Tensor
 
     def __init__(
@@ -149,11 +151,6 @@ class Neocognitron(nn.Module):
         planes = orientations * (1 if stages == 1 else 3)
         self.pool = adaptive_pool(2, places)
         self.output = readout(planes * places**2, outputs, generator)
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its one trained layer."""
