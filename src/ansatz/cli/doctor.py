@@ -26,17 +26,11 @@ _NEEDED = 200 << 20  # bytes free, for a model and its checkpoints
 
 
 class Check(NamedTuple):
-    """One line of the doctor's report.
-
-    Args:
-        name: what was looked at.
-        state: "ok", "absent" (optional, and not there) or "failed".
-        detail: what was found, and what to do about it.
-    """
+    """One line of the doctor's report."""
 
     name: str
-    state: str
-    detail: str
+    state: str  # "ok", "absent" (optional, and not there) or "failed"
+    detail: str  # what was found, and what to do about it
 
 
 def doctor(

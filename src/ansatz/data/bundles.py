@@ -52,5 +52,5 @@ def _bundle(row: dict[str, str]) -> Bundle:
 
 with Path(__file__).with_name("datasets.csv").open(newline="", encoding="utf-8") as _file:
     ROWS = {row["name"]: row for row in csv.DictReader(_file)}
-BUNDLES = {name: _bundle(row) for name, row in ROWS.items() if not row["images"]}
+BUNDLES = {name: _bundle(row) for name, row in ROWS.items() if row["folder"] and not row["images"]}
 IMAGE_BUNDLES = {name: _bundle(row) for name, row in ROWS.items() if row["images"]}

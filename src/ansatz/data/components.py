@@ -129,14 +129,7 @@ def clean(
     keep_largest: bool = False,
     corners: bool = False,
 ) -> Masks:
-    """Masks without specks and holes, in one call: see :class:`Cleaning`.
-
-    Args:
-        masks: ``(N, *size)`` class codes.
-        min_size: pixels that a component needs.
-        fill_holes: whether holes are filled.
-        keep_largest: whether one component per class is left.
-        corners: whether pixels that meet at a corner are connected.
+    """Removes specks and holes from masks ``(N, *size)``: :class:`Cleaning` in one call.
 
     Example:
         >>> import numpy as np

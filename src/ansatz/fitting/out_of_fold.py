@@ -19,13 +19,7 @@ Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # training rows, ro
 
 
 def choose_folds(job: Job, count: int, seed: int) -> Folds:
-    """Folds by the hash of the rows' content or group; by time, each evaluated by its past.
-
-    Args:
-        job: the rows.
-        count: how many; less if there are fewer groups, none if rows cannot be split.
-        seed: another seed, other folds.
-    """
+    """Folds by the hash of the rows' content or group; by time, each evaluated by its past."""
     keys = job.keys(seed)
     weight = job.weight.numpy()
     if job.time is not None:

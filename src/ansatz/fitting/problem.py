@@ -14,7 +14,7 @@ from ansatz.errors import DataError
 from ansatz.fitting.column_roles import ColumnRoles, is_numeric
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.contracts.structure import Structure
-from ansatz.fitting.job import Job, read_column, read_weights
+from ansatz.fitting.job import Job, make_job
 from ansatz.fitting.request import Request
 from ansatz.fitting.task import Task, split_options
 from ansatz.registry import load
@@ -238,7 +238,7 @@ def read_job(problem: Problem, task: Task) -> Job:
     frame = problem.frame
     weight, offset = problem.column_roles.weight(frame), problem.column_roles.offsets(frame)
     try:
-        job = _read(problem, task, weight, offset)
+        job = make_job(task, problem.rows, problem.outcomes, weight, offset, reset=True)
     except DataError as error:
         raise locate(error, problem.origin, frame, problem.column_roles) from None
     rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
@@ -246,27 +246,6 @@ def read_job(problem: Problem, task: Task) -> Job:
         job = job._replace(index=torch.from_numpy(rows + 1))
     group, time, part = _order(problem)
     return job._replace(group=group, time=time, part=part)
-
-
-def _read(problem: Problem, task: Task, weight: Any, offset: Any) -> Job:
-    rows, outcome = problem.rows, task.outcome
-    codes, target = outcome.encode(
-        outcome.beside(problem.outcomes, rows), task.settings, reset=True
-    )
-    mass, extra = read_weights(weight, rows), read_column("offset", offset, len(rows))
-    seen = mass > 0  # a row of weight 0 is a row that is not there
-    if not seen.all():
-        rows, codes, mass = rows[seen], codes[seen], mass[seen]
-        extra = None if extra is None else extra[seen]
-    job = Job(
-        rows,
-        torch.from_numpy(np.array(codes)),  # a copy: the given one may be read-only
-        target,
-        torch.from_numpy(outcome.reweight(codes, mass, task.settings)),
-        None if extra is None else torch.from_numpy(extra),
-        torch.from_numpy(np.flatnonzero(seen)),
-    )
-    return outcome.read(job)
 
 
 def _order(problem: Problem) -> tuple[Any, Any, Any]:

@@ -63,15 +63,7 @@ def split(job: Job, task: Task, test: float, seed: int, *, given: bool = False) 
         return _given(job, task, keys, seed)
     valid = holdout_share(job, task, test) * (1 - test)
     try:
-        found = split_rows(
-            keys,
-            seed=seed,
-            test=test,
-            valid=valid,
-            group=job.group,
-            time=job.time,
-            weight=job.weight.numpy(),
-        )
+        found = job.split(seed=seed, test=test, valid=valid, keys=keys)
     except DataError as error:
         raise DataError(f"{error}{_advice(job, task)}") from None
     learn = np.sort(np.concatenate([found.train, found.valid]))
@@ -85,17 +77,7 @@ def _given(job: Job, task: Task, keys: NDArray[Any], seed: int) -> Parts:
     valid = np.flatnonzero(job.part[learn] == "validation")
     if not len(valid):
         share = holdout_share(job, task, len(test) / len(job.part))
-        rest = take(job, learn)
-        found = split_rows(
-            keys[learn],
-            seed=seed,
-            test=0.0,
-            valid=share,
-            group=rest.group,
-            time=rest.time,
-            weight=rest.weight.numpy(),
-        )
-        valid = np.sort(found.valid)
+        valid = np.sort(take(job, learn).split(seed=seed, valid=share, keys=keys[learn]).valid)
     return Parts(learn, valid, test)
 
 
@@ -165,54 +147,23 @@ def stopping_rows(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
     """Rows held out by the hash of their content, so that duplicates fall on one side."""
     if recipe.holdout == 0 or len(job.y) < 2:
         return np.empty(0, dtype=np.intp)
-    return split_rows(
-        job.keys(seed),
-        seed=seed,
-        test=0.0,
-        valid=recipe.holdout,
-        group=job.group,
-        time=job.time,
-        weight=job.weight.numpy(),
-    ).valid
+    return job.split(seed=seed, valid=recipe.holdout).valid
 
 
-def stopping_folds(job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int) -> Tensor | None:
+def stopping_folds(job: Job, recipe: Recipe, seed: int) -> Tensor | None:
     """The fold of each training row, duplicates in one, where folds stop the training."""
     if not recipe.folds:
         return None
-    keys = job.keys(seed)[train]
-    group = None if job.group is None else job.group[train]
+    keys, group = job.keys(seed), job.group
     if len(np.unique(keys)) < 2 * recipe.folds:
         return None
     if job.time is not None:  # forward only: the latest rows evaluate, the others never do
-        latest = split_rows(keys, seed=seed, test=1 / recipe.folds, valid=0.0, time=job.time[train])
-        folds = np.full(len(train), -1)
+        latest = split_rows(keys, seed=seed, test=1 / recipe.folds, valid=0.0, time=job.time)
+        folds = np.full(len(keys), -1)
         folds[latest.test] = 0
         return torch.from_numpy(folds)
     count = recipe.folds if group is None else min(recipe.folds, len(np.unique(group.astype(str))))
     if count < 2:
         return None
-    weight = job.weight.numpy()[train]
+    weight = job.weight.numpy()
     return torch.from_numpy(fold_numbers(keys, count, seed=seed, group=group, weight=weight))
-
-
-def hold_out(job: Job, share: float, keys: NDArray[np.uint64], seed: int) -> tuple[Job, Job]:
-    """Splits off the rows that only conformal intervals will see.
-
-    Args:
-        job: all rows.
-        share: of them that is held out.
-        keys: ``(N,)`` hashes of their content, the same for duplicates.
-        seed: of the split.
-    """
-    parts = split_rows(
-        keys,
-        seed=seed,
-        test=share,
-        valid=0.0,
-        group=job.group,
-        time=job.time,
-        weight=job.weight.numpy(),
-    )
-    rest = np.setdiff1d(np.arange(len(job.y)), parts.test)
-    return take(job, rest)._replace(valid=None), take(job, parts.test)

@@ -68,7 +68,7 @@ def train(
 
     folds = None
     if stop is None:
-        folds = stopping_folds(job, np.arange(len(job.y)), recipe, seed)
+        folds = stopping_folds(job, recipe, seed)
     if folds is not None:
         recipe = recipe.model_copy(update={"steps": _best_steps(plan, begin, learn, made, folds)})
     step, transfer = _begin(plan._replace(recipe=recipe), learn, likelihood, made, start)

@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.data import split_rows
 from ansatz.data.batch import UNLABELLED
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior
@@ -93,17 +92,7 @@ def _shared_valid(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp] | Non
         return job.valid
     if job.time is None and not recipe.holdout:
         return None
-    keys = job.keys(seed)
-    share = recipe.holdout or 0.1
-    return split_rows(
-        keys,
-        seed=seed,
-        test=0.0,
-        valid=share,
-        group=job.group,
-        time=job.time,
-        weight=job.weight.numpy(),
-    ).valid
+    return job.split(seed=seed, valid=recipe.holdout or 0.1).valid
 
 
 def left_out(members: list[Rows], count: int) -> Tensor:

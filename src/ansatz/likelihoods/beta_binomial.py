@@ -20,7 +20,7 @@ from ansatz.likelihoods.special.beta import log_beta_peak, log_sum_below, relati
 from ansatz.likelihoods.special.gamma import digamma_gap
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double, wide
 
 _BLOCK = 2**21  # probabilities of a sum at once: 16 MB
 
@@ -153,29 +153,21 @@ class BetaBinomialDistribution(Distribution):
         """Log P(Y > y), accurate in both tails and differentiable in mu and phi."""
         return self._log_tails(y)[1].to(y)
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, logits, dispersion, n = torch.broadcast_tensors(
-            *wide(q, self.logits, self.dispersion, self.trials)
-        )
-        distribution = BetaBinomialDistribution(logits, dispersion, n)
-        z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
-        guess = torch.minimum(
-            (distribution.mean + z * distribution.stddev - 0.5).ceil().clamp(min=0), n
-        )
-        parameters = (logits, dispersion, n)
-        return count_search(BetaBinomialDistribution, parameters, level, guess, n).to(q)
+        z = torch.special.ndtri(q.clamp(1e-300, 1 - 1e-16))
+        guess = (self.mean + z * self.stddev - 0.5).ceil().clamp(min=0)
+        return count_search(self, q, torch.minimum(guess, self.trials), self.trials)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """The sum of (F(k) - 1[k >= y])^2 over the counts, and the distance of a y beyond them."""
-        value, *parameters = torch.broadcast_tensors(
-            *wide(y, self.logits, self.dispersion, self.trials)
-        )
-        total, mass = torch.zeros_like(value), torch.zeros_like(value)
-        for k, term in BetaBinomialDistribution(*parameters)._blocks(value.shape):
+        total, mass = torch.zeros_like(y), torch.zeros_like(y)
+        for k, term in self._blocks(y.shape):
             reached = mass + term.exp().cumsum(0)
-            total = total + torch.where(k < value, reached, 1 - reached).square().sum(0)
+            total = total + torch.where(k < y, reached, 1 - reached).square().sum(0)
             mass = reached[-1]
-        return total.to(y)
+        return total
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """A probability from the beta distribution, then a count."""

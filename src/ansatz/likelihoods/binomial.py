@@ -22,7 +22,7 @@ from ansatz.likelihoods.special.beta import (
 )
 from ansatz.likelihoods.special.quadrature import count_difference
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
@@ -99,34 +99,26 @@ class BinomialDistribution(Distribution):
         first, second = torch.where(inside, k + 1, 1.0), torch.where(inside, self.trials - k, 1.0)
         return inside, first, second, self.logits
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, logits, n = torch.broadcast_tensors(*wide(q, self.logits, self.trials))
-        distribution = BinomialDistribution(logits, n)
-        z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
-        guess = (
-            distribution.mean
-            + z * distribution.stddev
-            + (1 - 2 * distribution.probs) * (z * z - 1) / 6
-            - 0.5
-        )
-        return count_search(BinomialDistribution, (logits, n), level, guess.ceil(), n).to(q)
+        z = torch.special.ndtri(q.clamp(1e-300, 1 - 1e-16))
+        guess = self.mean + z * self.stddev + (1 - 2 * self.probs) * (z * z - 1) / 6 - 0.5
+        return count_search(self, q, guess.ceil(), self.trials)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """(y - n p)(2 F(y) - 1) + 2 p (n - k) P(Y = k) - E|Y - Y'|/2, k = floor(y).
 
         The first two are E|Y - y|. In double precision, as the terms cancel.
         """
-        logits, n, value = wide(self.logits, self.trials, y)
-        distribution = BinomialDistribution(logits, n)
-        k = value.floor()
-        edge = 2 * distribution.probs * (n - k).clamp(min=0) * distribution.log_prob(k).exp()
+        n, k = self.trials, y.floor()
+        edge = 2 * self.probs * (n - k).clamp(min=0) * self.log_prob(k).exp()
         # |characteristic function|^2 = (1 - 4 p (1 - p) sin^2(t/2))^n
-        width = 4 * distribution.probs * torch.sigmoid(-logits)
+        width = 4 * self.probs * torch.sigmoid(-self.logits)
         pair = count_difference(
-            lambda u: -n * torch.log1p(-(width * u).clamp(max=1 - 1e-16)), distribution.variance
+            lambda u: -n * torch.log1p(-(width * u).clamp(max=1 - 1e-16)), self.variance
         )
-        score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
-        return score.to(y)
+        return (y - self.mean) * (2 * self.cdf(y) - 1) + edge - 0.5 * pair
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         n, p = (v.expand(size).contiguous() for v in (self.trials, self.probs))

@@ -129,16 +129,6 @@ class Cox(Likelihood):
             log_risk: ``(B,)``, raw[0] of each row, best from a model that has not seen it.
             y: ``(B, 3)``.
             weight: ``(B,)`` frequency weights.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Cox, survival_outcome
-            >>> likelihood = Cox()
-            >>> likelihood.set_baseline(
-            ...     torch.zeros(2), survival_outcome(torch.tensor([1.0, 4.0]), torch.ones(2))
-            ... )
-            >>> likelihood.baseline_hazard  # 1/2, 1/2 + 1/1
-            tensor([0.5000, 1.5000])
         """
         if log_risk.shape != y.shape[:-1]:
             raise ValueError(
@@ -174,7 +164,7 @@ class Cox(Likelihood):
 Fold = tuple[Tensor, Tensor, Tensor]  # rows of a model, rows it left out, its log-risks of all
 
 
-def fair_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
+def out_of_fold_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
     """Each row's log-risk by the model that left it out; its own where none did.
 
     A flexible model's log-risks of its training rows know too well who had the event: those left

@@ -170,15 +170,6 @@ class DiscreteHazard(Likelihood):
 
         Shapes:
             - raw: ``(..., P)``; times: ``(T,)``; returns ``(..., T)``.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import DiscreteHazard, survival_outcome
-            >>> y = survival_outcome(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 2, 1]))
-            >>> likelihood = DiscreteHazard(intervals=3, causes=2, measure="interval")
-            >>> likelihood.observe(y, torch.ones(3))
-            >>> likelihood.incidence(torch.zeros(6), torch.tensor([1.0, 2.0]), cause=2)
-            tensor([0.3333, 0.4444])
         """
         if not 1 <= cause <= self.causes:
             raise UsageError(f"cause must be 1 to {self.causes}, got {cause}.")

@@ -14,7 +14,7 @@ from ansatz.likelihoods.special.logarithms import (
     soft_cap,
     soft_clamp,
 )
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 from ansatz.spec import TargetSpec
 
 
@@ -86,13 +86,10 @@ class ExponentialDistribution(Distribution):
         """-mu log(1 - q)."""
         return -self.mean * torch.log1p(-q)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """y - 2 mu F(y) + mu / 2 for y >= 0, in double precision, as its terms cancel."""
-        value, log_mean = wide(y, self.log_mean)
-        distribution = ExponentialDistribution(log_mean)
-        return (
-            value.abs() - 2 * distribution.mean * distribution.cdf(value) + distribution.mean / 2
-        ).to(y)
+        return y.abs() - 2 * self.mean * self.cdf(y) + self.mean / 2
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         draw = self.log_mean.new_empty(size).exponential_(generator=generator)

@@ -6,7 +6,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.distribution import LogMeanDistribution
 from ansatz.likelihoods.likelihood import (
     Dispersed,
     require_same_shape,
@@ -19,13 +19,14 @@ from ansatz.likelihoods.special.gamma import (
     log_gamma_half,
     log_gammainc,
     log_gammaincc,
+    log_minus_digamma,
     stirling,
 )
 from ansatz.likelihoods.special.logarithms import soft_cap, soft_clamp
-from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.special.tensors import elementwise, in_double, wide
 
 
-class GammaDistribution(Distribution):
+class GammaDistribution(LogMeanDistribution):
     """Gamma with mean mu and variance phi mu^2: shape a = 1 / phi, rate a / mu.
 
     Args:
@@ -41,18 +42,10 @@ class GammaDistribution(Distribution):
 
     lower = 0.0
 
-    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
-        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
-
     @property
     def shape(self) -> Tensor:
         """a = 1 / phi."""
         return 1 / self.dispersion
-
-    @property
-    def mean(self) -> Tensor:
-        """mu."""
-        return self.log_mean.exp()
 
     @property
     def variance(self) -> Tensor:
@@ -106,20 +99,19 @@ class GammaDistribution(Distribution):
         value[high] = elementwise(special.gammainccinv, a[high], 1 - q[high])
         return value / a * self.mean
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """y (2 F_a - 1) - mu (2 F_{a+1} - 1) - mu B(a + 1/2, 1/2) / pi.
 
         F_a and F_{a+1} being the gamma cdfs of either shape at a y / mu (Scheuerer and Moeller
         2015, eq. 4). In double precision, as its terms cancel.
         """
-        value, *parameters = wide(y, self.log_mean, self.dispersion)
-        distribution = GammaDistribution(*parameters)
-        a, mu, x = distribution.shape, distribution.mean, distribution._x(value)
-        first = value * (2 * log_gammainc(a, x).exp() - 1)
+        a, mu, x = self.shape, self.mean, self._x(y)
+        first = y * (2 * log_gammainc(a, x).exp() - 1)
         second = mu * (2 * log_gammainc(a + 1, x).exp() - 1)
         # B(a + 1/2, 1/2) / pi = Gamma(a + 1/2) / (Gamma(a) a sqrt(pi))
         pair = mu * (log_gamma_half(a) - a.log()).exp() / math.sqrt(math.pi)
-        return (first - second - pair).to(y)
+        return first - second - pair
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         a = self.shape.expand(size).contiguous()
@@ -209,8 +201,5 @@ def _dispersion(y: Tensor, weight: Tensor) -> Tensor:
 
 
 def _log_minus_digamma(a: Tensor) -> Tensor:
-    """log a - digamma(a), by its series where the two nearly cancel."""
-    u = 1 / a.clamp(min=30.0)
-    v = u * u
-    series = u / 2 + v * (1 / 12 - v * (1 / 120 - v * (1 / 252 - v / 240)))
+    series = log_minus_digamma(a.clamp(min=30.0))  # where the two nearly cancel
     return torch.where(a > 30, series, a.log() - torch.digamma(a))

@@ -11,7 +11,7 @@ from ansatz.likelihoods.likelihood import Likelihood, expand_weight, weighted_me
 from ansatz.likelihoods.poisson import PoissonDistribution
 from ansatz.likelihoods.special.logarithms import log_positive, positive_rate, soft_clamp
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 from ansatz.spec import TargetSpec
 
 
@@ -102,17 +102,15 @@ class HurdlePoissonDistribution(Distribution):
         value = logsigmoid(self.logits) + torch.where(k >= 1, tail, 0.0)
         return torch.where(k < 0, 0.0, value)
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, *parameters = torch.broadcast_tensors(*wide(q, self.log_rate, self.logits))
-        log_rate, logits = parameters
-        zero, rate = torch.sigmoid(-logits), log_rate.exp()
-        inner = ((level - zero) / torch.sigmoid(logits)).clamp(1e-300, 1 - 1e-16)
+        zero, rate = torch.sigmoid(-self.logits), self.log_rate.exp()
+        inner = ((q - zero) / torch.sigmoid(self.logits)).clamp(1e-300, 1 - 1e-16)
         z = torch.special.ndtri(inner - (-rate).exp() * (inner - 1))  # the level among all counts
         guess = (rate + z * rate.sqrt() + (z * z - 1) / 6).clamp(min=1)  # Cornish and Fisher
-        guess = torch.where(level <= zero, 0.0, guess)
-        found = count_search(HurdlePoissonDistribution, (log_rate, logits), level, guess)
-        return found.to(q)
+        return count_search(self, q, torch.where(q <= zero, 0.0, guess))
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form, from that of the Poisson distribution, in double precision.
 
@@ -121,15 +119,12 @@ class HurdlePoissonDistribution(Distribution):
         itself is of this form, which gives the truncated one's. Where nearly all counts are 1, by
         their first few probabilities.
         """
-        value, *parameters = wide(y, self.log_rate, self.logits)
-        value, log_rate, logits = torch.broadcast_tensors(value, *parameters)
-        p, rate = torch.sigmoid(logits), log_rate.exp()
-        small = rate < 0.05
-        at, at_zero = _positive_crps(value, torch.where(small, 0.0, log_rate))
-        few, few_zero = _few_crps(value, torch.where(small, log_rate, -5.0))
+        log_rate, p = self.log_rate, torch.sigmoid(self.logits)
+        small = log_rate.exp() < 0.05
+        at, at_zero = _positive_crps(y, torch.where(small, 0.0, log_rate))
+        few, few_zero = _few_crps(y, torch.where(small, log_rate, -5.0))
         at, at_zero = torch.where(small, few, at), torch.where(small, few_zero, at_zero)
-        score = (1 - p) * value.abs() + p * at - p * torch.sigmoid(-logits) * at_zero
-        return score.to(y)
+        return (1 - p) * y.abs() + p * at - p * torch.sigmoid(-self.logits) * at_zero
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """The Poisson process whose first event is placed before the end.

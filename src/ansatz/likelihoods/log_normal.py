@@ -10,7 +10,7 @@ from ansatz.likelihoods.likelihood import Dispersed, unit_and_floor, weighted_me
 from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
 from ansatz.likelihoods.special.logarithms import continued, safe_log, soft_clamp
 from ansatz.likelihoods.special.normal import log_ndtr
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 
 
 class LogNormalDistribution(Distribution):
@@ -84,18 +84,17 @@ class LogNormalDistribution(Distribution):
         """exp(mu + sigma Phi^{-1}(q))."""
         return (self.log_median + self.sigma * torch.special.ndtri(q)).exp()
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """y (2 Phi(z) - 1) - 2 mean (Phi(z - sigma) + Phi(sigma / sqrt 2) - 1).
 
         (Baran and Lerch 2015.) In double precision, as its terms cancel.
         """
-        value, *parameters = wide(y, self.log_median, self.sigma)
-        distribution = LogNormalDistribution(*parameters)
         ndtr = torch.special.ndtr
-        below = continued(ndtr(distribution._z(value) - distribution.sigma), value, 0.0, 1.0)
+        below = continued(ndtr(self._z(y) - self.sigma), y, 0.0, 1.0)
         # Phi(a) + Phi(b) - 1 = Phi(a) - Phi(-b), which keeps the digits of a large sigma
-        pair = below - ndtr(-distribution.sigma / math.sqrt(2))
-        return (value * (2 * distribution.cdf(value) - 1) - 2 * distribution.mean * pair).to(y)
+        pair = below - ndtr(-self.sigma / math.sqrt(2))
+        return y * (2 * self.cdf(y) - 1) - 2 * self.mean * pair
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         sd = self.sigma

@@ -6,7 +6,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.distribution import LogMeanDistribution
 from ansatz.likelihoods.likelihood import (
     Dispersed,
     expand_weight,
@@ -20,10 +20,10 @@ from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, digamma_gap, stirling
 from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.special.quadrature import count_difference
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.special.tensors import elementwise, in_double
 
 
-class NegativeBinomialDistribution(Distribution):
+class NegativeBinomialDistribution(LogMeanDistribution):
     """Counts with mean mu and variance mu + alpha mu^2 (NB2): Poisson with a gamma rate.
 
     In SciPy's terms n = 1 / alpha and p = 1 / (1 + alpha mu).
@@ -41,14 +41,6 @@ class NegativeBinomialDistribution(Distribution):
 
     discrete = True
     lower = 0.0
-
-    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
-        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
-
-    @property
-    def mean(self) -> Tensor:
-        """mu."""
-        return self.log_mean.exp()
 
     @property
     def variance(self) -> Tensor:
@@ -92,16 +84,16 @@ class NegativeBinomialDistribution(Distribution):
         # The log odds of q: q itself would round to 1 where alpha mu is large.
         return k + 1, 1 / self.dispersion, self.log_mean + self.dispersion.log()
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, log_mean, alpha = torch.broadcast_tensors(*wide(q, self.log_mean, self.dispersion))
         # The gamma distribution with the same mean and variance is near enough to begin with.
-        mu = log_mean.exp()
-        shape = 1 / mu + alpha
-        inside = level.clamp(1e-300, 1 - 1e-16)
+        mu = self.mean
+        shape = 1 / mu + self.dispersion
+        inside = q.clamp(1e-300, 1 - 1e-16)
         guess = elementwise(special.gammaincinv, 1 / shape, inside) * shape * mu
-        parameters = (log_mean, alpha)
-        return count_search(NegativeBinomialDistribution, parameters, level, guess).to(q)
+        return count_search(self, q, guess)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form up to one smooth integral, in double precision as its terms cancel.
 
@@ -110,16 +102,11 @@ class NegativeBinomialDistribution(Distribution):
 
         The first two terms are E|Y - y|; the last is Wei and Held's (2014) hypergeometric function.
         """
-        log_mean, alpha, value = wide(self.log_mean, self.dispersion, y)
-        distribution = NegativeBinomialDistribution(log_mean, alpha)
-        k = value.floor()
-        edge = 2 * distribution.mean * (1 + alpha * k.clamp(min=0)) * distribution.log_prob(k).exp()
+        alpha, variance, k = self.dispersion, self.variance, y.floor()
+        edge = 2 * self.mean * (1 + alpha * k.clamp(min=0)) * self.log_prob(k).exp()
         # |characteristic function|^2 = (1 + 4 alpha v sin^2(t/2))^(-1/alpha), v the variance
-        pair = count_difference(
-            lambda u: _log1p_over(alpha, 4 * distribution.variance * u), distribution.variance
-        )
-        score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
-        return score.to(y)
+        pair = count_difference(lambda u: _log1p_over(alpha, 4 * variance * u), variance)
+        return (y - self.mean) * (2 * self.cdf(y) - 1) + edge - 0.5 * pair
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """A gamma rate with mean mu and shape 1 / alpha, then Poisson's."""

@@ -16,7 +16,7 @@ from ansatz.likelihoods.likelihood import (
 from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, log_gammainc, log_gammaincc, stirling
 from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 from ansatz.spec import TargetSpec
 
 
@@ -80,24 +80,22 @@ class PoissonDistribution(Distribution):
         value = log_gammainc(k.clamp(min=0) + 1, self.mean)
         return torch.where(k < 0, 0.0, value)
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, log_rate = torch.broadcast_tensors(*wide(q, self.log_rate))
         # Cornish-Fisher's guess is within a few counts.
-        rate, z = log_rate.exp(), torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
+        rate, z = self.mean, torch.special.ndtri(q.clamp(1e-300, 1 - 1e-16))
         guess = rate + z * rate.sqrt() + (z * z - 1) / 6 - 0.5
-        return count_search(PoissonDistribution, (log_rate,), level, guess.ceil()).to(q)
+        return count_search(self, q, guess.ceil())
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """(y - r)(2 F(y) - 1) + 2 r p(floor y) - r e^-2r (I0(2r) + I1(2r)), r the rate.
 
         (Wei and Held 2014.) In double precision, as its terms cancel.
         """
-        log_rate, count = wide(self.log_rate, y)
-        distribution = PoissonDistribution(log_rate)
-        r, f = distribution.mean, distribution.log_prob(count.floor()).exp()
+        r, f = self.mean, self.log_prob(y.floor()).exp()
         bessel = torch.special.i0e(2 * r) + torch.special.i1e(2 * r)
-        score = (count - r) * (2 * distribution.cdf(count) - 1) + 2 * r * f - r * bessel
-        return score.to(y)
+        return (y - r) * (2 * self.cdf(y) - 1) + 2 * r * f - r * bessel
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""

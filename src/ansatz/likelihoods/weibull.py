@@ -16,7 +16,7 @@ from ansatz.likelihoods.special.logarithms import (
     soft_cap,
     soft_clamp,
 )
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double, wide
 
 _EULER = 0.5772156649015329
 
@@ -94,22 +94,16 @@ class WeibullDistribution(Distribution):
         """scale (-log(1 - q))^sigma."""
         return (self.log_scale + self.sigma * (-torch.log1p(-q)).log()).exp()
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """y (2 F(y) - 1) - 2 mean P(1 + sigma, e^w) + mean 2^-sigma.
 
         P is the regularised incomplete gamma function: E[Y; Y <= y] = mean P, and the smaller of
         two draws is Weibull with scale * 2^-sigma. In double precision, as its terms cancel.
         """
-        value, *parameters = wide(y, self.log_scale, self.sigma)
-        distribution = WeibullDistribution(*parameters)
-        share = continued(
-            log_gammainc(1 + distribution.sigma, distribution._w(value).exp()).exp(),
-            value,
-            0.0,
-            1.0,
-        )
-        rest = 2**-distribution.sigma - 2 * share
-        return (value * (2 * distribution.cdf(value) - 1) + distribution.mean * rest).to(y)
+        share = log_gammainc(1 + self.sigma, self._w(y).exp()).exp()
+        rest = 2**-self.sigma - 2 * continued(share, y, 0.0, 1.0)
+        return y * (2 * self.cdf(y) - 1) + self.mean * rest
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         draw = self.sigma.new_empty(size).exponential_(generator=generator)

@@ -24,16 +24,10 @@ _RAW = (
 
 
 def describe(model: Model, served: ServedModel) -> dict[str, Any]:
-    """The file's metadata as plain data.
-
-    Args:
-        model: fitted.
-        served: what is exported of it.
-    """
-    likelihood = getattr(
-        served.likelihood, "likelihood", served.likelihood
-    )  # what is censored, or what members share
-    likelihood = getattr(likelihood, "likelihood", likelihood)
+    """The file's metadata as plain data."""
+    likelihood = served.likelihood
+    for _ in range(2):  # what is censored, or what members share
+        likelihood = getattr(likelihood, "likelihood", likelihood)
     known, outcome = describe_model(model), model.outcome
     words = {"raw": _RAW, **outcome.outputs}
     return {

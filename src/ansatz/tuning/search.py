@@ -101,15 +101,6 @@ def search(
 
     Trial 0 is the default recipe, so that the search cannot do worse than it on its own folds.
 
-    Args:
-        folds: evaluate configurations.
-        space: what may vary.
-        journal: finished trials, some of them perhaps from an earlier run.
-        default: the default recipe as a point of the space, if it lies in it.
-        trials: how many in all, the default not counted.
-        time_limit: seconds from now.
-        progress: called with trials done, their number in all, and the best so far.
-
     Returns:
         Whether the time was up before the trials were done.
     """

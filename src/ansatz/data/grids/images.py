@@ -46,8 +46,8 @@ def check_scale(name: str, size: tuple[int, int], target: tuple[int, int]) -> No
         )
 
 
-def fitted(image: "Image", target: tuple[int, int], *, nearest: bool = False) -> np.ndarray:
-    """An image as an array ``(H, W)`` or ``(H, W, C)`` of the size ``target``, zero around it.
+def fitted(image: "Image", target: tuple[int, int]) -> np.ndarray:
+    """Fits an image into ``target``: an array ``(H, W)`` or ``(H, W, C)``, zero around it.
 
     Bilinear interpolation, wide enough not to alias when it shrinks.
     """
@@ -56,8 +56,7 @@ def fitted(image: "Image", target: tuple[int, int], *, nearest: bool = False) ->
     from PIL.Image import Resampling
 
     top, left, height, width = inner_box((image.height, image.width), target)
-    how = Resampling.NEAREST if nearest else Resampling.BILINEAR
-    inner = np.asarray(image.resize((width, height), how))
+    inner = np.asarray(image.resize((width, height), Resampling.BILINEAR))
     made = np.zeros((*target, *inner.shape[2:]), inner.dtype)
     made[top : top + height, left : left + width] = inner
     return made

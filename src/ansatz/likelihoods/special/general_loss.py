@@ -14,7 +14,7 @@ from ansatz.likelihoods.special.quadrature import gauss
 _LEAST = 1e-30  # of b: log(1 + z / b) stays finite, and what it multiplies is b
 
 
-def general_loss(square: Tensor, alpha: Tensor) -> Tensor:
+def shaped_loss(z: Tensor, alpha: Tensor, b: Tensor) -> Tensor:
     r"""rho of Barron (2019) with the squared residual z = (x / c)^2, for alpha <= 2.
 
     .. math:: \rho = \frac{b}{\alpha} \left(\left(1 + \frac zb\right)^{\alpha/2} - 1\right),
@@ -35,11 +35,6 @@ def general_loss(square: Tensor, alpha: Tensor) -> Tensor:
         Barron (2019), A general and adaptive robust loss function, eq. 8 and appendix B.
         https://arxiv.org/abs/1701.03077
     """
-    return shaped_loss(square, alpha, 2 - alpha)
-
-
-def shaped_loss(z: Tensor, alpha: Tensor, b: Tensor) -> Tensor:
-    """:func:`general_loss` with b = 2 - alpha given on its own, which has digits near alpha = 2."""
     welsch = alpha == -math.inf
     alpha, b = torch.where(welsch, 0.0, alpha), torch.where(welsch, 2.0, b).clamp(min=_LEAST)
     near = z < b

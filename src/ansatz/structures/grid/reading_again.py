@@ -95,8 +95,7 @@ class Images(ReadAgain):
             there = ", ".join(map(str, frame.columns)) or "none"
             raise DataError(
                 f"{table.origin}: no '{absent[0]}', which the model predicts, to evaluate by. "
-                f"Columns: "
-                f"{there}. To predict without it: ansatz predict."
+                f"Columns: {there}. To predict without it: ansatz predict."
             )
         known = self.model.outcome.known(frame, column_roles)
         if not known.any():

@@ -19,7 +19,7 @@ from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Facts, Feed, Linear, Structure, TableParts
+from ansatz.fitting.contracts.structure import Facts, Feed, Structure, TableParts
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem
@@ -237,10 +237,6 @@ class Grid(Structure):
         """Examples in a new order each epoch, augmented in training."""
         return grid_source(job, encoder, feed)
 
-    def likelihood_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> None:
-        """None: networks on grids take too long to compare likelihoods."""
-        return None
-
     # Predictions.
 
     def raws(
@@ -274,17 +270,6 @@ class Grid(Structure):
             yield (empty for _ in networks)
 
     # Linear models.
-
-    def linear(
-        self,
-        likelihood: Likelihood,
-        job: Job,
-        *,
-        class_names: list[str] | None = None,
-        null: bool = False,
-    ) -> Linear | None:
-        """None: there are as many coefficients as pixels, and the model is trained."""
-        return None
 
     def baseline(self, likelihood: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
         """The linear model in the pixels; of few examples it is penalised."""
