@@ -14,7 +14,7 @@ from ansatz.networks.grid_layers import adaptive_pool, readout
 from ansatz.spec import InputSpec
 
 _WINDOW = 5  # cells along each axis that an S-cell and a C-cell see
-_DISTANCE = 1.5  # of the two pieces of a contour from its middle, in cells
+_DISTANCE = 1.5  # of the two edges of a contour from its middle, in cells
 
 
 class SCells(nn.Module):
@@ -201,7 +201,7 @@ def _edges(orientations: int) -> np.ndarray:
 
 
 def _contours(orientations: int, stage: int) -> np.ndarray:
-    """Two pieces in a row, the second turned by the bend: (3 K, planes before, 5, 5)."""
+    """Two edges in a row, the second rotated by the bend: (3 K, planes before, 5, 5)."""
     K = orientations
     before = K if stage == 1 else 3 * K
     templates = np.zeros((3 * K, before, _WINDOW, _WINDOW))
