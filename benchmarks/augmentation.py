@@ -20,7 +20,7 @@ from ansatz.bench.record import write_record
 from ansatz.data import Batch, Prefetch, Source, TensorSource, Transformed, load
 from ansatz.data.augmentation import OnBatches, default_augmentation
 from ansatz.likelihoods import Categorical
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.spec import InputSpec
 from ansatz.training import GradientStep, Supervised, Trainer
 

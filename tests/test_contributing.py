@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from ansatz import inference, likelihoods, networks, outcomes, structures
+from ansatz import __version__, inference, likelihoods, networks, outcomes, structures
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -49,3 +49,11 @@ def test_the_files_that_it_names_exist():
     assert not missing
     folders = re.findall(r"[Ff]older:\s`(\w+)/", TEXT)
     assert len(folders) >= 5 and all((ROOT / "src" / "ansatz" / f).is_dir() for f in folders)
+
+
+def test_the_version_is_the_same_everywhere():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    (version, day), *_ = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - (\S+)$", changes, re.MULTILINE)
+    assert version == __version__
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {version}\n" in citation and f"\ndate-released: {day}\n" in citation

@@ -28,7 +28,7 @@ ALLOWED = {
     ("ansatz/registry.py", "importlib.import_module"): "addresses written in our own tables",
     ("ansatz/cli/names.py", "importlib.import_module"): "the registries, by a table in that file",
     ("ansatz/cli/doctor.py", "importlib.import_module"): "optional packages, listed in that file",
-    ("ansatz/networks/weights_file.py", "torch.load"): "weights_only=True, tested with canaries",
+    ("ansatz/networks/checkpoint.py", "torch.load"): "weights_only=True, tested with canaries",
     ("ansatz/bench/suites.py", "importlib.import_module"): "the suites, by a table in that file",
 }
 

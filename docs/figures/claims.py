@@ -157,7 +157,7 @@ def index_page(by_area: dict[str, list[str]], record: dict[str, Record]) -> str:
         "# Gallery of claims",
         f"{len(record)} statements of deep learning and its mathematics, measured; {held} hold. "
         "[How to read and run a claim, and how to write one](../claims.md). "
-        "The numbers are those of a quick run with seed 0, kept in [record.json](record.json); "
+        "The numbers are those of a quick run with seed 0, recorded in [record.json](record.json); "
         f"`{COMMAND}` makes these pages.",
     ]
     for area, names in by_area.items():
@@ -200,8 +200,8 @@ def errata_page(record: dict[str, Record]) -> str:
         lines.append(row(each.row.id, printed, correct, f"{text(each.check.what)}<br>{link}"))
     refuted = len({each.row.id for each in found if each.refuted})
     lead = (
-        "Lecture notes and slides often print these formulas with the slip on the left; "
-        f"measurements refute {refuted} of 65. *Gives* is the number that the formula predicts, or "
+        "Each row has a common slip in a printed formula, and the right formula; measurements "
+        f"refute {refuted} of 65 slips. *Gives* is the number that the formula predicts, or "
         "the number that is measured when it is used; the claim has the check that decides. "
         "`ansatz verify --errata` measures them again. [All claims](index.md)."
     )

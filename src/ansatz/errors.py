@@ -1,4 +1,4 @@
-"""The ways in which a request can fail, each with the exit status of the command line.
+"""Errors of ansatz, each with the exit status of the command line.
 
 An error's text is one line in the user's words: what was asked, what came, what to do.
 """
@@ -7,7 +7,7 @@ import signal
 
 
 class AnsatzError(Exception):
-    """Any failure that ansatz explains to its user.
+    """Base class of the errors that ansatz raises on purpose.
 
     ``exit_status`` is what the command line exits with.
 
@@ -21,73 +21,37 @@ class AnsatzError(Exception):
 
 
 class UsageError(AnsatzError, ValueError):
-    """An option or argument that cannot be honoured (exit status 2).
-
-    Example:
-        >>> from ansatz.errors import UsageError
-        >>> UsageError("--level must be in (0, 1), got 2").exit_status
-        2
-    """
+    """An option or argument that cannot be honoured (exit status 2)."""
 
     exit_status = 2
 
 
 class DataError(AnsatzError, ValueError):
-    """Data that cannot be read or that the likelihood cannot produce (exit status 3).
-
-    Example:
-        >>> from ansatz.errors import DataError
-        >>> isinstance(DataError("houses.csv is empty"), ValueError)
-        True
-    """
+    """Data that cannot be read or that the likelihood cannot produce (exit status 3)."""
 
     exit_status = 3
 
 
 class ModelError(AnsatzError, ValueError):
-    """A saved model or checkpoint that is damaged, foreign or too new (exit status 4).
-
-    Example:
-        >>> from ansatz.errors import ModelError
-        >>> ModelError("weights.safetensors: its SHA-256 differs from the manifest").exit_status
-        4
-    """
+    """A saved model or checkpoint that is damaged, foreign or too new (exit status 4)."""
 
     exit_status = 4
 
 
 class ResourceError(AnsatzError, OSError):
-    """The machine has too little disk or memory (exit status 5).
-
-    Example:
-        >>> from ansatz.errors import ResourceError
-        >>> ResourceError("needs 12 MB, 3 MB free").exit_status
-        5
-    """
+    """Too little disk or memory (exit status 5)."""
 
     exit_status = 5
 
 
 class NumericalError(AnsatzError, ArithmeticError):
-    """A loss or weight that became nan or infinite (exit status 6).
-
-    Example:
-        >>> from ansatz.errors import NumericalError
-        >>> NumericalError("the loss is nan at step 12").exit_status
-        6
-    """
+    """A loss or weight that became nan or infinite (exit status 6)."""
 
     exit_status = 6
 
 
 class BusyError(AnsatzError):
-    """Another process is writing there (exit status 7).
-
-    Example:
-        >>> from ansatz.errors import BusyError
-        >>> BusyError("locked by process 4711 on host a").exit_status
-        7
-    """
+    """Another process is writing there (exit status 7)."""
 
     exit_status = 7
 

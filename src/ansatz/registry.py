@@ -1,4 +1,4 @@
-"""Names for the members of a family: what the command line spells, Python spells alike."""
+"""Registries: the names of the members of a family, in Python and on the command line."""
 
 import difflib
 import importlib
@@ -25,7 +25,7 @@ def load(place: str) -> Any:
 
 
 class Registry:
-    """A family's names, each tied to the object behind it, imported when it is first asked for.
+    """The names of a family, each with its object, which is imported on first use.
 
     Args:
         kind: the family's noun in the singular, for error messages ("likelihood").
@@ -72,7 +72,7 @@ class Registry:
             raise UsageError(f"{self.kind} '{name}': {error}.") from error
 
     def register(self, name: str, member: Callable[..., Any]) -> None:
-        """Adds a name of the user's own. A name that is taken is refused."""
+        """Adds a name of the user's own. It refuses a name that is taken."""
         if name in self._members:
             raise UsageError(f"{self.kind} '{name}' is taken; choose another name.")
         self._members[name] = member

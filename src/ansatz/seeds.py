@@ -1,4 +1,4 @@
-"""One seed per fit, and from it one independent seed for each use."""
+"""Seeds derived from one seed, an independent one for each use."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ import torch
 
 
 def derive(seed: int, *labels: int | str) -> int:
-    """A seed in [0, 2^63) that is a pure function of ``seed`` and the labels.
+    """Derives a seed in [0, 2^63), a pure function of ``seed`` and the labels.
 
     Every stream of random numbers (the order of epoch 7, the initial weights, a bootstrap) has its
     own labels, so that asking for one more stream changes none of the others.
@@ -21,7 +21,7 @@ def derive(seed: int, *labels: int | str) -> int:
 
 
 def generator(seed: int, *labels: int | str) -> torch.Generator:
-    """A CPU generator seeded by :func:`derive`.
+    """Makes a CPU generator seeded by :func:`derive`.
 
     Example:
         >>> import torch

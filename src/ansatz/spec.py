@@ -1,4 +1,4 @@
-"""What x and y look like, said once and passed to whatever is built for them."""
+"""The shapes of inputs and outcomes, as networks and likelihoods are built for them."""
 
 from dataclasses import dataclass
 
@@ -36,17 +36,17 @@ class InputSpec:
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
-        """A signal, an image or a volume of so many channels and cells."""
+        """Describes a signal, an image or a volume by channels and size."""
         return cls("grid", channels, size=size)
 
     @classmethod
     def joined(cls, **parts: "InputSpec") -> "InputSpec":
-        """Inputs of several kinds, each with a spec of its own."""
+        """Describes inputs of several kinds, each with a spec of its own."""
         return cls("joined", parts=tuple(parts.items()))
 
     @classmethod
     def of(cls, inputs: "InputSpec | int") -> "InputSpec":
-        """An ``InputSpec`` as it is; a plain number of features as a vector of that length."""
+        """Turns a number of features into the spec of a vector; a spec stays as it is."""
         if isinstance(inputs, InputSpec):
             return inputs
         if isinstance(inputs, bool) or not isinstance(inputs, int) or inputs < 0:

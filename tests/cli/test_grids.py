@@ -172,7 +172,7 @@ def test_the_augmentation_can_be_said(command, inside, tmp_path):
 def test_evaluate_and_inspect_know_images(command, inside):
     done = inside(command, "evaluate", "digits-model", "digits", "--json")
     assert json.loads(done.out)["accuracy"] > 0.8
-    assert "48 of 60 evaluated rows (80 %) are copies of rows learned from" in done.err
+    assert "48 of 60 evaluated rows (80 %) are duplicates of training rows" in done.err
     inspected = inside(command, "inspect", "digits-model")
     assert "linear_grid" in inspected.out and "grid" in inspected.out
 
@@ -212,7 +212,7 @@ def test_coloured_masks_are_written_in_their_colours_and_judged_again(command, w
     done = command("evaluate", "roads-model", "black", "--json")
     assert done.status == 0 and json.loads(done.out)["accuracy"] > 0, done.err
     done = command("fit", "roads", "--unlabelled", "#4682B4", "--overwrite", *QUICK)
-    assert done.status == 3 and "every cell is of class #000000" in done.err
+    assert done.status == 3 and "every pixel is of class #000000" in done.err
 
 
 def test_json_tells_predictions_and_masks(command, inside, tmp_path):
@@ -551,7 +551,7 @@ def test_masks_of_one_class(command, tmp_path):
     for k in range(4):
         save(tmp_path / f"data/images/{k}.png", np.full((16, 16), k, np.uint8))
         save(tmp_path / f"data/masks/{k}.png", np.zeros((16, 16), np.uint8))
-    assert "every cell is of class 0" in refused(command, tmp_path, 3, "fit", "data")
+    assert "every pixel is of class 0" in refused(command, tmp_path, 3, "fit", "data")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

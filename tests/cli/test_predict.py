@@ -117,7 +117,7 @@ def test_json_of_no_rows_is_an_empty_list(command, model, tmp_path):
 @pytest.mark.parametrize(
     "name, words, said",
     [
-        ("p.json", (), "predictions are CSV; name the file something.csv, or say --json."),
+        ("p.json", (), "predictions are CSV; name the file something.csv, or add --json."),
         ("p.csv", ("--json",), "predictions are JSON; name the file something.json."),
     ],
 )

@@ -48,7 +48,7 @@ def work(tmp_path_factory):
 def test_a_single_volume_is_fitted_and_judged_by_its_tiles(inside, tmp_path):
     done = inside("fit", "one", "--tiles", "5", *QUICK, "--out", tmp_path / "m")
     assert done.status == 0 and "4 train, 1 test" in done.out, done.err
-    assert "5 tiles of 9 x 14 x 12 along its longest axis, the depth of 41 cells" in done.err
+    assert "5 tiles of 9 x 14 x 12 along its longest axis, the depth of 41 pixels" in done.err
 
 
 def test_a_plan_is_of_tiles(inside):
@@ -93,7 +93,7 @@ def test_one_example_that_cannot_be_split_suggests_tiles(inside):
     "words, said",
     [
         (("one", "--tiles", "1"), "greater than or equal to 2"),
-        (("one", "--tiles", "6"), "6 tiles of 41 cells would be shorter than 8"),
+        (("one", "--tiles", "6"), "6 tiles of 41 pixels would be shorter than 8"),
         (("one/images", "--tiles", "2"), "no masks: leave out --tiles"),
     ],
 )

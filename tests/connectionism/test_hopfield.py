@@ -4,7 +4,7 @@ from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
 from ansatz.connectionism import Hopfield
-from ansatz.connectionism.sweep import in_blocks, sweep
+from ansatz.connectionism.hopfield import in_blocks, sweep
 
 
 def signs(*shape):

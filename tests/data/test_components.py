@@ -127,7 +127,7 @@ def test_its_state_is_json_and_remakes_it():
 
 
 def test_what_it_refuses():
-    with pytest.raises(UsageError, match=r"min_size must be a whole number of cells, got 0.5"):
+    with pytest.raises(UsageError, match=r"min_size must be a whole number of pixels, got 0.5"):
         Cleaning(min_size=0.5)
     with pytest.raises(UsageError, match=r"shape \(N, \*size\), got \(3,\)"):
         clean(np.zeros(3))

@@ -12,19 +12,13 @@ import torch
 from torch.testing import assert_close
 
 from ansatz.data import Batch, Preprocessor, infer_columns, read_table, row_keys, split_rows
-from ansatz.data.streams import (
-    BlockSource,
-    HashSplit,
-    Learner,
-    Moments,
-    RowSample,
-    Survey,
-    open_blocks,
-    read_blocks,
-)
+from ansatz.data.split import HashSplit
 from ansatz.data.streams.available import estimate_bytes, parse_bytes, reason_to_stream
-from ansatz.data.streams.blocks import stream_folder
+from ansatz.data.streams.block_source import BlockSource
+from ansatz.data.streams.blocks import open_blocks, read_blocks, stream_folder
 from ansatz.data.streams.chunks import chunks
+from ansatz.data.streams.learner import Learner, Moments
+from ansatz.data.streams.survey import RowSample, Survey
 from ansatz.errors import DataError, ResourceError, UsageError
 
 

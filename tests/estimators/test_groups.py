@@ -83,7 +83,7 @@ def test_folds_that_count_the_steps_of_few_rows_keep_patients_whole(numbers):
     mixed = np.array([*PATIENT[:30], *range(30)], dtype=object)  # words and numbers
     for groups in (PATIENT, mixed):
         job = Regressor().read(*numbers, groups=groups)
-        folds = stopping_folds(job, np.arange(N), Recipe(folds=5), seed=0)
+        folds = stopping_folds(job, Recipe(folds=5), seed=0)
         assert all(len(folds[torch.from_numpy(groups == g)].unique()) == 1 for g in groups)
 
 

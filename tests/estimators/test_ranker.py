@@ -186,7 +186,7 @@ def test_a_saved_constant_model_comes_back(tmp_path):
 
 def test_what_it_cannot_do_is_said():
     X, y, _ = tastings()
-    with pytest.raises(UsageError, match="normal is no likelihood of rankings"):
+    with pytest.raises(UsageError, match="normal is not a likelihood of rankings"):
         Ranker(Normal()).fit(X, y)
     with pytest.raises(UsageError, match="neither offset nor precision"):
         Ranker().fit(X, y, offset=np.zeros(60))

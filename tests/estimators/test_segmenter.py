@@ -132,7 +132,7 @@ def test_the_size_is_told_before_the_classes(bright):
         Segmenter(**TINY).fit(images, np.zeros((12, 8, 8), int))
     with pytest.raises(ValueError, match="X has 12 rows and y has 5"):
         Segmenter(**TINY).fit(images, np.zeros((5, 16, 16), int))
-    with pytest.raises(DataError, match=r"every cell is of class 0"):
+    with pytest.raises(DataError, match=r"every pixel is of class 0"):
         Segmenter(**TINY).fit(images, 0 * masks)
     with pytest.raises(DataError, match=r"y\.argmax\(-1\)"):
         bright.evaluate(images, np.eye(2, dtype=int)[masks])
@@ -159,7 +159,7 @@ def test_masks_that_do_not_fit_are_refused():
         Segmenter(**TINY).fit(images, masks[:, :8])
     with pytest.raises(DataError, match=r"not whole"):
         Segmenter(**TINY).fit(images, masks * 0.5)
-    with pytest.raises(DataError, match=r"every cell is of class 0"):
+    with pytest.raises(DataError, match=r"every pixel is of class 0"):
         Segmenter(**TINY).fit(images, masks * 0)
     model = Segmenter(**TINY).fit(images, masks)
     with pytest.raises(DataError, match=r"masks of 8 x 16 cells"):
@@ -170,7 +170,7 @@ def test_masks_that_do_not_fit_are_refused():
 
 def test_what_is_no_likelihood_of_masks_is_refused():
     images, masks = discs()
-    with pytest.raises(UsageError, match=r"poisson is no likelihood of masks"):
+    with pytest.raises(UsageError, match=r"poisson is not a likelihood of masks"):
         Segmenter("poisson", **TINY).fit(images, masks)
     with pytest.raises(UsageError, match=r"unknown inference 'laplace'"):
         Segmenter(inference="laplace", **TINY).fit(images, masks)

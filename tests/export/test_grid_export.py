@@ -14,7 +14,7 @@ from ansatz import Classifier, Regressor, Segmenter
 from ansatz.data.grids import GridPreprocessor, Grids
 from ansatz.errors import UsageError
 from ansatz.onnx.graph import adaptive_mean
-from ansatz.structures.grid.export import GridCells
+from ansatz.structures.grid.export import GridPixels
 
 QUICK = {"epochs": 1, "holdout": 0.0}
 
@@ -46,7 +46,9 @@ def test_cells_are_standardised_as_in_the_fit():
     x, _ = images()
     grids = Grids.of(x)
     preprocessor = GridPreprocessor.fit(grids)
-    assert_close(GridCells(preprocessor)(grids.load().float())[0], preprocessor.transform(grids)[0])
+    assert_close(
+        GridPixels(preprocessor)(grids.load().float())[0], preprocessor.transform(grids)[0]
+    )
 
 
 @pytest.mark.slow

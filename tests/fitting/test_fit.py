@@ -90,7 +90,7 @@ def test_bicycles_give_themselves_away():
 
 def test_copies_in_the_wine_are_told():
     fit = ansatz.fit(real("wine"), target="quality", likelihood="normal", network="linear")
-    assert any(note.startswith("240 of 1599 rows are copies of another") for note in fit.notes)
+    assert any(note.startswith("240 of 1599 rows are duplicates of another") for note in fit.notes)
 
 
 def test_the_name_of_a_data_set_is_enough():

@@ -7,7 +7,7 @@ from ansatz.fitting.intervals import conformal_interval, conformal_quantile, con
 from ansatz.likelihoods import Normal, Poisson
 
 
-def test_conformal_intervals_cover_as_promised_under_a_wrong_law():
+def test_conformal_intervals_cover_as_promised_under_a_wrong_likelihood():
     """Exponential outcomes under a normal that is too narrow: coverage over many draws."""
     likelihood, generator = Normal(dispersion=0.3), np.random.default_rng(0)
     hits, count, level = 0, 0, 0.9

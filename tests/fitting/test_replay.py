@@ -84,7 +84,7 @@ def test_the_replayed_test_rows_give_the_metrics_that_the_fit_stored(case, tmp_p
     for ours, theirs in zip(found.parts, parts, strict=True):
         assert_array_equal(ours, theirs)
     assert torch.equal(found.job.y, job.y) and torch.equal(found.job.weight, job.weight)
-    assert found.problem.likelihoods == problem.likelihoods
+    assert found.problem.candidates == problem.candidates
     assert_same(metrics_of(found), fit.metrics)
 
 
@@ -101,7 +101,7 @@ def test_a_network_is_replayed_with_the_rows_that_stopped_it(tmp_path):
 def test_a_named_data_set_is_loaded_again(tmp_path):
     fit = ansatz.fit("iris", target="species", network="linear", out=tmp_path / "model")
     found = replay(tmp_path / "model")
-    assert found.origin.source.kind == "data set"
+    assert found.provenance.source.kind == "data set"
     assert_same(metrics_of(found), fit.metrics)
 
 

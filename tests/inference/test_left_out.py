@@ -18,7 +18,7 @@ from ansatz.data.grids import Grids
 from ansatz.errors import UsageError
 from ansatz.fitting.recalibration import for_mixture
 from ansatz.fitting.split import holdout_share
-from ansatz.inference.left_out import draw_cells
+from ansatz.inference.left_out import draw_pixels
 from ansatz.structures.grid import encoder as source
 
 LINEAR = {"network": "linear_pixels", "epochs": 3, "batch_size": 4, "learning_rate": 0.05}
@@ -105,7 +105,7 @@ def test_a_sample_of_cells_stands_for_all_labelled_ones():
     y = torch.randint(-1, 3, (5, 8, 8), generator=torch.Generator().manual_seed(0))
     y[3] = -1
     known = (y >= 0).flatten(1).sum(1).double()
-    whole, few = draw_cells(y, seed=0), draw_cells(y, seed=0, most=50)
+    whole, few = draw_pixels(y, seed=0), draw_pixels(y, seed=0, most=50)
     assert len(whole.place) == known.sum() and bool((whole.weight == 1).all())
     assert few.example.bincount(minlength=5).tolist() == [10, 10, 10, 0, 10]
     assert_close(torch.zeros(5).double().index_add(0, few.example, few.weight), known)
@@ -113,7 +113,7 @@ def test_a_sample_of_cells_stands_for_all_labelled_ones():
         assert bool((y.flatten(1)[cells.example, cells.place] >= 0).all())
         pairs = torch.stack([cells.example, cells.place], 1)
         assert len(pairs.unique(dim=0)) == len(pairs)
-    assert not torch.equal(few.place, draw_cells(y, seed=1, most=50).place)
+    assert not torch.equal(few.place, draw_pixels(y, seed=1, most=50).place)
 
 
 def test_disagreement_is_the_mutual_information_of_member_and_class(ensemble):

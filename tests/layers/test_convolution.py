@@ -2,11 +2,19 @@ import numpy as np
 import pytest
 import torch
 from scipy import signal
+from scipy.linalg import convolution_matrix
 from torch import nn
-from torch.nn.functional import conv2d, conv_transpose1d, conv_transpose2d, conv_transpose3d
+from torch.nn.functional import conv2d, conv_transpose1d, conv_transpose2d, conv_transpose3d, pad
 from torch.testing import assert_close
 
-from ansatz.layers import convolve, create, cross_correlate, fft_convolve
+from ansatz.layers import (
+    convolve,
+    create,
+    cross_correlate,
+    fft_convolve,
+    mirror_pad,
+    toeplitz_matrix,
+)
 
 SHAPES = {1: ((9,), (4,)), 2: ((6, 7), (3, 2)), 3: ((4, 5, 6), (3, 2, 3))}
 every_shape = pytest.mark.parametrize("size, kernel", SHAPES.values(), ids=["1d", "2d", "3d"])
@@ -84,7 +92,7 @@ def test_gradients_of_a_convolution_are_correlations_and_the_printed_ones_are_wr
     in_x, in_w = torch.autograd.grad((delta * convolve(X, W)).sum(), (X, W))
     assert_close(in_x, cross_correlate(delta, W.detach()))
     assert_close(in_w, cross_correlate(delta, X.detach()))
-    assert (in_x - convolve(delta, W.detach(), "valid")).abs().max() > 0.1  # document D
+    assert (in_x - convolve(delta, W.detach(), "valid")).abs().max() > 0.1  # a common slip
     assert (in_w - convolve(delta, X.detach(), "valid")).abs().max() > 0.1
     assert torch.autograd.gradcheck(convolve, (X, W)) and torch.autograd.gradcheck(
         fft_convolve, (X, W)
@@ -159,3 +167,80 @@ def test_an_integer_kernel_is_laid_over_real_numbers_as_by_scipy():
     expected = torch.as_tensor(signal.convolve(x.numpy(), w.numpy()))
     assert_close(convolve(x, w), expected)
     assert_close(fft_convolve(x, w), expected)
+
+
+@pytest.mark.parametrize("size", [(7,), (6, 7), (4, 6, 7)], ids=str)
+def test_it_is_torchs_reflection_where_torch_allows_it(size):
+    x = torch.randn(2, 3, *size)
+    padding = ((3, 1), (0, 2), (2, 5))[-len(size) :]
+    flat = [n for pair in reversed(padding) for n in pair]
+    assert torch.equal(mirror_pad(x, padding), pad(x, flat, mode="reflect"))
+
+
+def test_a_wide_border_is_reflected_again_and_again():
+    x = torch.arange(4.0)
+    wide = mirror_pad(x, ((13, 17),))
+    assert torch.equal(wide[13:17], x)
+    for place in range(-13, 20):  # even about both outermost cells
+        if place + 13 < len(wide) and 0 <= 13 - place < len(wide):
+            assert wide[13 + place] == wide[13 - place]
+        if 0 <= 19 - place < len(wide):
+            assert wide[13 + place] == wide[19 - place]
+
+
+def test_a_single_cell_is_repeated_and_no_border_changes_nothing():
+    x = torch.randn(2, 1, 5)
+    assert torch.equal(mirror_pad(x, ((2, 1), (0, 0))), x.expand(2, 1, 5).repeat(1, 4, 1))
+    assert mirror_pad(x, ((0, 0), (0, 0))) is x
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_is_scipys_convolution_matrix(k, mode):
+    w = torch.randn(k)
+    assert_close(toeplitz_matrix(w, 6, mode), torch.as_tensor(convolution_matrix(w, 6, mode)))
+
+
+@pytest.mark.parametrize("size, kernel", [((7,), (3,)), ((4, 5), (3, 2)), ((3, 4, 3), (2, 3, 1))])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_the_product_is_the_convolution(size, kernel, mode):
+    x, w = torch.randn(size), torch.randn(kernel)
+    y = toeplitz_matrix(w, size, mode) @ x.flatten()
+    assert_close(y, convolve(x, w, mode).flatten())
+    y = toeplitz_matrix(w, size, mode, correlate=True) @ x.flatten()
+    assert_close(y, cross_correlate(x, w, mode).flatten())
+
+
+def test_the_documents_bands_have_n_minus_k_plus_1_and_n_plus_k_minus_1_rows():
+    w = torch.tensor([1.0, 2, 3])
+    assert toeplitz_matrix(w, 5, "valid", correlate=True).tolist() == [
+        [1, 2, 3, 0, 0],
+        [0, 1, 2, 3, 0],
+        [0, 0, 1, 2, 3],
+    ]
+    full = toeplitz_matrix(w, 4)
+    assert full.shape == (6, 4) and len(full.unique()) == 1 + 3  # 0 and the kernel
+
+
+def test_a_matrix_of_an_image_is_toeplitz_in_blocks_of_toeplitz_blocks():
+    T = toeplitz_matrix(torch.randn(2, 3), (3, 4)).view(4, 6, 3, 4)  # rows s t, columns i j
+    for s in range(3):
+        for i in range(2):
+            assert_close(T[s, :, i], T[s + 1, :, i + 1])  # blocks repeat
+    assert_close(T[:, :-1, :, :-1], T[:, 1:, :, 1:])  # and each repeats its diagonals
+
+
+def test_the_transpose_of_a_layer_is_the_full_convolution():
+    w = torch.randn(2, 3)
+    layer = toeplitz_matrix(w, (5, 6), "valid", correlate=True)
+    assert_close(layer.T, toeplitz_matrix(w, (4, 4), "full"))
+
+
+def test_gradients_reach_the_kernel():
+    w = torch.randn(2, 2, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda w: toeplitz_matrix(w, (3, 3), "same"), w)
+
+
+def test_a_size_that_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="does not fit into x of"):
+        toeplitz_matrix(torch.zeros(3), 2, "valid")

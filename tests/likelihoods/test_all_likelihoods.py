@@ -1140,7 +1140,7 @@ def test_a_loss_has_no_distribution(name):
 
 @pytest.mark.parametrize("name", ["laplace", "student_t", "categorical", "mse", "weibull"])
 def test_what_is_no_exponential_family_has_no_deviance(name):
-    with pytest.raises(TypeError, match=f"{name} is no exponential family"):
+    with pytest.raises(TypeError, match=f"{name} is not an exponential family"):
         create(name).unit_deviance(torch.zeros(1, 2), torch.zeros(1))
 
 

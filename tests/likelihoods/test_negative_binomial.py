@@ -84,7 +84,7 @@ def test_scipys_heavy_quantiles():
 @pytest.mark.parametrize("guess", [0.0, 3.0, 1e6])
 def test_a_poor_guess_costs_no_accuracy(guess):
     log_rate, q = torch.linspace(-5, 8, 50), torch.rand(50)
-    found = count_search(PoissonDistribution, (log_rate,), q, torch.full((50,), guess))
+    found = count_search(PoissonDistribution(log_rate), q, torch.full((50,), guess))
     exact = stats.poisson(log_rate.exp().numpy()).ppf(q.numpy())
     assert_close(found, torch.as_tensor(exact))
 

@@ -245,7 +245,7 @@ def test_an_order_is_no_number():
     for name in ("mean", "variance"):
         with pytest.raises(TypeError, match=f"defines no {name}"):
             getattr(found, name)
-    with pytest.raises(TypeError, match="an order is no number"):
+    with pytest.raises(TypeError, match="an order is not a number"):
         found.crps(torch.tensor([0, 1, 2]))
 
 

@@ -7,9 +7,13 @@ from scipy import integrate, optimize, special, stats
 from torch.testing import assert_close
 
 from ansatz.likelihoods import Barron, BarronDistribution, Huber, Tukey, create
-from ansatz.likelihoods.special.general_loss import general_loss, log_partition
+from ansatz.likelihoods.special.general_loss import log_partition, shaped_loss
 
 ALPHAS = [0.0, 0.05, 0.7, 1.0, 1.5, 1.99, 2.0]
+
+
+def general_loss(z, alpha):
+    return shaped_loss(z, alpha, 2 - alpha)
 
 
 def rho(x, alpha):

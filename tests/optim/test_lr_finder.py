@@ -23,7 +23,7 @@ def test_the_suggested_rate_of_gradient_descent_is_below_2_over_L_and_useful():
     objective, source = problem()
     network = nn.Linear(4, 1)
     curve = find_learning_rate(network, objective, source, optimizer=torch.optim.SGD)
-    low, high = curve.spread
+    low, high = curve.range
     assert 0.01 < low <= curve.suggestion <= high < 2
     assert len(curve.suggestions) == 3 == len(curve.losses)
 
@@ -91,4 +91,4 @@ def test_the_plot_is_written_or_drawn_on_given_axes(tmp_path):
 def test_the_suggestion_is_the_geometric_mean():
     curve = LearningRateCurve(torch.ones(1), torch.ones(2, 1), (1e-4, 1e-2))
     assert curve.suggestion == pytest.approx(1e-3)
-    assert math.isclose(curve.spread[1] / curve.spread[0], 100)
+    assert math.isclose(curve.range[1] / curve.range[0], 100)

@@ -126,7 +126,7 @@ FAULTS = {
     "a header of 2^62 bytes": (file({}, length=2**62), r"claims 4611686018427387904 bytes"),
     "a header longer than the file": (file({}, length=3), r"truncated: its header claims 3 bytes"),
     "no header": (file(b""), r"line 1: not JSON"),
-    "a list for a header": (file([]), r"no JSON object"),
+    "a list for a header": (file([]), r"not a JSON object"),
     "one name twice": (
         file(b'{"w":%b,"w":%b}' % ((json.dumps(entry(0, 4, [1])).encode(),) * 2), b"\0" * 4),
         r"the key 'w' appears twice",

@@ -172,7 +172,7 @@ def test_nan_is_no_proof_of_symmetry():
     assert math.isnan(found.largest) and math.isnan(found.relative)
 
 
-def test_a_constant_is_invariant_and_a_single_input_has_no_spread():
+def test_a_constant_is_invariant_and_a_single_input_has_no_dispersion():
     x = torch.randn(1, 4)
     assert certify(lambda x: x * 0, torch.randn(3, 4), "sign").relative == 0
     assert math.isnan(certify(lambda x: x, x, "sign").relative)

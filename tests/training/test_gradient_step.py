@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from ansatz.data import Batch
 from ansatz.errors import NumericalError, ResourceError, UsageError
 from ansatz.likelihoods import Normal
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.optim import Newton, create_schedule
 from ansatz.training import GradientStep, Supervised
 from ansatz.training.averaging import snapshot

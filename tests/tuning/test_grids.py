@@ -141,7 +141,7 @@ def test_signals_and_numbers_are_searched_too():
 @pytest.mark.parametrize(
     "options, said",
     [
-        ({"space": ["network=unet,linear"]}, "unet labels every cell"),
+        ({"space": ["network=unet,linear"]}, "unet labels every pixel"),
         ({"space": ["network=lenet,linear"]}, "Did you mean 'lenet5'"),
         ({"space": ["network=1..2"]}, "give names, network=A,B"),
         ({"space": ["network=linear,mlp", "width=4..8"]}, "unknown option 'width'"),

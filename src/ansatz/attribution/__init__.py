@@ -1,7 +1,7 @@
-"""Attribution: which cells of an input an output rests on, and what layers see."""
+"""Attribution of outputs to cells of the input, and feature maps of layers."""
 
-from ansatz.attribution.feature_maps import feature_maps as feature_maps
-from ansatz.attribution.feature_maps import filters as filters
+from ansatz.attribution.layer import feature_maps as feature_maps
+from ansatz.attribution.layer import filters as filters
 from ansatz.attribution.grad_cam import grad_cam as grad_cam
 from ansatz.attribution.integrated_gradients import integrated_gradients as integrated_gradients
 from ansatz.attribution.layer import convolutions as convolutions

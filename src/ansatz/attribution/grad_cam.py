@@ -1,12 +1,11 @@
-"""Grad-CAM: the maps of a layer, weighted by how an output rests on them."""
+"""Grad-CAM: the maps of a layer, weighted by the gradient of an output."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ansatz.attribution.evaluation import check_examples
 from ansatz.attribution.layer import Call, captured, find_layer, last_maps
-from ansatz.attribution.target import Target, score
+from ansatz.attribution.target import Target, check_examples, score
 from ansatz.layers.mode import evaluation_mode
 
 _INTERPOLATION = {1: "linear", 2: "bilinear", 3: "trilinear"}
@@ -20,7 +19,7 @@ def grad_cam(
     layer: str | nn.Module | None = None,
     upsample: bool = True,
 ) -> Tensor:
-    r"""Where a layer's feature maps speak for an output: coarse, and as large as the input.
+    r"""Computes the Grad-CAM map of a layer, enlarged to the size of the input.
 
     .. math:: \alpha_k = \frac{1}{Z} \sum_{i} \frac{\partial s}{\partial A^k_i}, \qquad
         L_i = \max\Big(0, \sum_k \alpha_k A^k_i\Big)

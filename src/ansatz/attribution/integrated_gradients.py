@@ -7,8 +7,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import beside, check_examples, input_gradient
-from ansatz.attribution.target import Target, repeated, resolved
+from ansatz.attribution.target import (
+    Target,
+    beside,
+    check_examples,
+    input_gradient,
+    repeated,
+    resolved,
+)
 from ansatz.layers.mode import evaluation_mode
 
 
@@ -22,7 +28,7 @@ def integrated_gradients(
     rule: Literal["gauss", "midpoint"] = "gauss",
     batch_size: int = 256,
 ) -> Tensor:
-    r"""The gradient, averaged on the way from a baseline to the input, times that way.
+    r"""Averages the gradient from a baseline to the input, times their difference.
 
     .. math:: a_i = (x_i - x'_i) \int_0^1
         \frac{\partial s}{\partial x_i} \big( x' + t (x - x') \big)\, dt,

@@ -1,4 +1,4 @@
-"""Layers by name, and the one whose maps stand last before an answer."""
+"""Layers by name, what they give, and their feature maps."""
 
 import difflib
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from ansatz.layers.mode import evaluation_mode
 
 
 def find_layer(network: nn.Module, layer: str | nn.Module) -> nn.Module:
-    """A layer of a network.
+    """Finds a layer of a network by name.
 
     Args:
         network: a module.
@@ -42,7 +42,7 @@ def find_layer(network: nn.Module, layer: str | nn.Module) -> nn.Module:
 
 
 def convolutions(network: nn.Module) -> dict[str, nn.Module]:
-    """The convolutions of a network by name, in the order in which it holds them.
+    """Lists the convolutions of a network by name, in the order in which it holds them.
 
     Example:
         >>> from torch import nn
@@ -61,7 +61,7 @@ class Call(NamedTuple):
 
 
 def last_maps(network: nn.Module, x: Tensor) -> Call:
-    """The layer with the last feature maps: those of the last convolution, activated.
+    """Finds the layer with the last feature maps: those of the last convolution, activated.
 
     It is found by running one example: among the layers that are called after the last convolution
     (torch's, or a layer of another class whose weight has more than two axes) those count that keep
@@ -69,8 +69,8 @@ def last_maps(network: nn.Module, x: Tensor) -> Call:
     branches), and the last of them is taken. Where a pool comes before the activation, it is the
     activated maps after it. Maps of a single cell are passed over, and of a network for
     segmentation those with as many channels as its output, which are its output. Without a
-    convolution it is the last layer that gives maps. What is no layer is not seen: of an activation
-    that ``forward`` calls as a function, the maps before it are taken.
+    convolution it is the last layer that gives maps. What is not a layer is not seen: where
+    ``forward`` calls an activation as a function, the maps before it are taken.
 
     Returns:
         The layer's name, and which of its calls it is.
@@ -161,3 +161,71 @@ def _has_kernels(module: nn.Module) -> bool:
 
 def _is_activation(module: nn.Module) -> bool:
     return type(module).__module__ == nn.ReLU.__module__
+
+
+def feature_maps(network: nn.Module, x: Tensor, layer: str | nn.Module | None = None) -> Tensor:
+    """Computes the feature maps of a layer for some examples.
+
+    Args:
+        network: a module; it is in evaluation mode meanwhile.
+        x: examples.
+        layer: by name, or the module itself; None: the first convolution.
+
+    Shapes:
+        - x: ``(B, C, *size)``.
+        - returns: what the layer gives, ``(B, maps, *cells)`` for a convolution.
+
+    Example:
+        >>> import torch
+        >>> from torch import nn
+        >>> from ansatz.attribution import feature_maps
+        >>> network = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(inplace=True), nn.Flatten())
+        >>> feature_maps(network, torch.randn(2, 1, 8, 8), "0").shape
+        torch.Size([2, 4, 6, 6])
+
+    References:
+        Zeiler and Fergus (2014), Visualizing and understanding convolutional networks.
+        https://arxiv.org/abs/1311.2901
+    """
+    named = find_layer(network, _first(network) if layer is None else layer)
+    with evaluation_mode(network), torch.no_grad(), captured(named) as found:
+        network(x)
+    if not found:
+        raise ValueError("the layer that was named is not called when the network runs.")
+    return found[-1].detach()
+
+
+def filters(network: nn.Module, layer: str | nn.Module | None = None) -> Tensor:
+    """Gives the weights of a convolution as small pictures.
+
+    Args:
+        network: a module.
+        layer: by name, or the module itself; None: the first convolution.
+
+    Shapes:
+        - returns: ``(filters, channels, *kernel)``, a copy. Of a transposed convolution the first
+          axis is its input's, as torch keeps it.
+
+    Example:
+        >>> from torch import nn
+        >>> from ansatz.attribution import filters
+        >>> filters(nn.Sequential(nn.Conv2d(3, 8, 5), nn.ReLU())).shape
+        torch.Size([8, 3, 5, 5])
+
+    References:
+        Krizhevsky et al. (2012), ImageNet classification with deep convolutional networks, fig. 3.
+    """
+    named = find_layer(network, _first(network) if layer is None else layer)
+    weight = getattr(named, "weight", None)
+    if not isinstance(weight, Tensor) or weight.ndim < 3:
+        raise ValueError(
+            f"filters needs a convolution, got {type(named).__name__}: its weights have no kernel."
+        )
+    return weight.detach().clone()
+
+
+def _first(network: nn.Module) -> str:
+    found = next(iter(convolutions(network)), None)
+    if found is None:
+        raise ValueError(f"{type(network).__name__} has no convolution: name a layer.")
+    return found

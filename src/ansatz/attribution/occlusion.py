@@ -7,8 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import beside, check_examples
-from ansatz.attribution.target import Target, repeated, resolved, score
+from ansatz.attribution.target import Target, beside, check_examples, repeated, resolved, score
 from ansatz.layers.mode import evaluation_mode
 
 
@@ -22,7 +21,7 @@ def occlusion(
     fill: Tensor | float = 0.0,
     batch_size: int = 256,
 ) -> Tensor:
-    r"""The fall of an output when a window is covered, averaged over the windows on each cell.
+    r"""Measures how an output falls when a window is covered, averaged for each cell.
 
     .. math:: d_w = s(x) - s(x \text{ with window } w \text{ filled}), \qquad
         a_i = \frac{1}{|\{w \ni i\}|} \sum_{w \ni i} d_w
@@ -78,7 +77,7 @@ def occlusion(
             covered = torch.where(masks[None, :, None], cover_with.unsqueeze(1), x.unsqueeze(1))
             answers = score(network(covered.flatten(0, 1)), repeated(at, last - first))
             drops[:, first:last] = whole.unsqueeze(1) - answers.unflatten(0, (len(x), -1))
-    return _spread(drops.unflatten(1, places), covers)
+    return _per_cell(drops.unflatten(1, places), covers)
 
 
 def _per_axis(
@@ -113,7 +112,7 @@ def _masks(covers: list[Tensor], flat: Tensor) -> Tensor:
     return found
 
 
-def _spread(drops: Tensor, covers: list[Tensor]) -> Tensor:
+def _per_cell(drops: Tensor, covers: list[Tensor]) -> Tensor:
     """The mean fall over the windows on each cell: one axis after the other."""
     for cover in covers:
         share = cover.to(drops) / cover.sum(0)  # (windows, size)

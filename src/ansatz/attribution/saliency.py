@@ -1,4 +1,4 @@
-"""The plain gradient: what an output would do if a cell changed a little."""
+"""Saliency: the gradient of an output in the input, plain and smoothed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,13 +6,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.attribution.evaluation import check_examples, input_gradient
-from ansatz.attribution.target import Target, resolved
+from ansatz.attribution.target import Target, check_examples, input_gradient, resolved
 from ansatz.layers.mode import evaluation_mode
 
 
 def saliency(network: Callable[..., Any], x: Tensor, target: Target = None) -> Tensor:
-    r"""The gradient of an output with respect to the input.
+    r"""Computes the gradient of an output with respect to the input.
 
     .. math:: \frac{\partial s(x)}{\partial x}
 
@@ -55,7 +54,7 @@ def smooth_grad(
     samples: int = 32,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    r"""The mean of the gradient over noisy copies of the input.
+    r"""Averages the gradient over noisy copies of the input.
 
     .. math:: \frac{1}{S} \sum_{i=1}^S \frac{\partial s}{\partial x}(x + \sigma r \epsilon_i),
         \qquad \epsilon_i \sim N(0, I)
@@ -91,7 +90,7 @@ def smooth_grad(
             f"smooth_grad needs samples >= 1 and noise >= 0, got {samples} and {noise}."
         )
     flat = x.flatten(1)
-    spread = noise * (flat.amax(1) - flat.amin(1)).reshape(-1, *(1,) * (x.ndim - 1))
+    scale = noise * (flat.amax(1) - flat.amin(1)).reshape(-1, *(1,) * (x.ndim - 1))
     device = generator.device if generator is not None else x.device
     total = torch.zeros_like(x)
     with evaluation_mode(network):
@@ -99,5 +98,5 @@ def smooth_grad(
             at = resolved(network(x), target)
         for _ in range(samples):
             epsilon = torch.randn(x.shape, generator=generator, dtype=x.dtype, device=device)
-            total += input_gradient(network, x + spread * epsilon.to(x.device), at)
+            total += input_gradient(network, x + scale * epsilon.to(x.device), at)
     return total / samples

@@ -11,7 +11,9 @@ from ansatz.claims.finding import Finding
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Figure
+else:
+    Figure = Any  # matplotlib is imported only where a claim draws
 
 Scale = Literal["quick", "full"]
 
@@ -68,7 +70,7 @@ class Claim:
     reference: str
     full: Mapping[str, Any] = field(default_factory=dict)
     errata: tuple[Erratum, ...] = ()
-    draw: "Callable[[Figure, Finding], None] | None" = None
+    draw: Callable[[Figure, Finding], None] | None = None
 
     def __post_init__(self) -> None:
         # `ansatz list` and `ansatz show` read it.

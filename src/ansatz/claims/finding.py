@@ -1,4 +1,4 @@
-"""What a claim measured: checks, each beside a wrong prediction that must fail, and a table."""
+"""Findings of claims: checks, each beside a wrong prediction that must fail, and a table."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Relation = Literal["=", "<=", ">="]
+EPS = 2.0**-52  # of float64
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,13 @@
 
 import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from ansatz.claims.claim import Figure
 from ansatz.claims.finding import Finding
 from ansatz.claims.registry import get, run
 from ansatz.errors import UsageError
 from ansatz.figures.style import INK, to_svg
 from ansatz.figures.style import figure as styled
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
 _GREY = "#7a8089"  # reads on white and on near-black: an image cannot take a page's own ink
@@ -19,7 +16,7 @@ _DOTS = 200  # per inch of a png
 _LETTERS = 200  # of a title, which is ours
 
 
-def figure(name: str, finding: Finding | None = None) -> "Figure":
+def figure(name: str, finding: Finding | None = None) -> Figure:
     """Draws the figure of a claim: measurements as points, the prediction as a line over them.
 
     Args:
@@ -61,7 +58,7 @@ def render(name: str, finding: Finding, form: str = "svg") -> bytes:
         return written.getvalue()
 
 
-def _drawing(name: str) -> "Callable[[Figure, Finding], None]":
+def _drawing(name: str) -> Callable[[Figure, Finding], None]:
     draw = get(name).draw
     if draw is None:
         raise UsageError(f"claim '{name}' has no figure.")

@@ -37,7 +37,7 @@ def certify(
     """Measure how far the answers of a model change when its examples are moved.
 
     For each group of motions: the largest change of any raw output over random elements, alone
-    and relative to the spread of the outputs among the examples (1: as much as another example
+    and relative to the scale of the outputs among the examples (1: as much as another example
     would change it). Masks should move with their images; other answers should not move at all.
 
     Example:

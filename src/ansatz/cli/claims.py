@@ -27,12 +27,12 @@ def claim_page(claim: "Claim") -> str:
         wrapped(claim.title),
         wrapped(claim.statement),
         textwrap.indent(plain_formula(claim.formula), "    "),
-        _titled("Measured", wrapped(plain_text(claim.measure.__doc__ or ""))),
-        *(_titled(f"Common slip {each.id}", _slip(each)) for each in claim.errata),
-        _titled("Parameters", "\n".join(_parameters(claim))),
-        _titled("Catalog", "\n".join(sources)),
-        _titled("Reference", wrapped(claim.reference)),
-        _titled("Run", _commands(claim)),
+        titled("Measured", wrapped(plain_text(claim.measure.__doc__ or ""))),
+        *(titled(f"Common slip {each.id}", _slip(each)) for each in claim.errata),
+        titled("Parameters", "\n".join(_parameters(claim))),
+        titled("Catalog", "\n".join(sources)),
+        titled("Reference", wrapped(claim.reference)),
+        titled("Run", _commands(claim)),
     ]
     text = "\n\n".join(part for part in parts if part.strip())
     return "\n".join(printable(line) for line in text.splitlines())
@@ -75,14 +75,14 @@ def _commands(claim: "Claim") -> str:
     return "\n".join([*lines, f'ansatz.claims.run("{claim.id}")'])
 
 
-def wrapped(text: str) -> str:
-    """A paragraph in lines that a page can hold."""
-    return textwrap.fill(
-        " ".join(text.split()), _WIDTH, break_long_words=False, break_on_hyphens=False
-    )
+def wrapped(text: str, indent: str = "") -> str:
+    """A paragraph in lines that a page can hold, those after the first indented."""
+    plain: Any = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.fill(" ".join(text.split()), _WIDTH, subsequent_indent=indent, **plain)
 
 
-def _titled(title: str, text: str) -> str:
+def titled(title: str, text: str) -> str:
+    """A section of a page; nothing where the text is empty."""
     return f"{title}\n{textwrap.indent(text, '  ')}" if text.strip() else ""
 
 

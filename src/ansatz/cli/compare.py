@@ -54,7 +54,7 @@ def compare(
     if len({folder.absolute() for folder in models}) < len(models):
         raise UsageError("compare takes different models, got one of them twice.")
     for folder in models:
-        open_model(folder)  # what is wrong with one is said before the other is read
+        open_model(folder)  # raises what is wrong with one before the other is read
     from ansatz.report.compare import compare as compare_models
 
     counter = Counter("refit", quiet=quiet)

@@ -21,7 +21,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 def get(name: Name, as_json: Json = False) -> None:
     """Find a data set, or download and verify it; print where it is.
 
-    It is looked for in $ANSATZ_DATA, then in the user's cache, and only then downloaded.
+    Searches $ANSATZ_DATA, then the user's cache, and only then downloads.
 
     Example:
         ansatz data get abalone

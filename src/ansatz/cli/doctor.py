@@ -26,17 +26,11 @@ _NEEDED = 200 << 20  # bytes free, for a model and its checkpoints
 
 
 class Check(NamedTuple):
-    """One line of the doctor's report.
-
-    Args:
-        name: what was looked at.
-        state: "ok", "absent" (optional, and not there) or "failed".
-        detail: what was found, and what to do about it.
-    """
+    """One line of the doctor's report."""
 
     name: str
-    state: str
-    detail: str
+    state: str  # "ok", "absent" (optional, and not there) or "failed"
+    detail: str  # what was found, and what to do about it
 
 
 def doctor(
@@ -134,7 +128,7 @@ def _data_folder() -> str:
     if not folder:
         return "ANSATZ_DATA is not set; data sets are downloaded to the user's cache"
     if not Path(folder).is_dir():
-        raise FileNotFoundError(f"ANSATZ_DATA={folder} is no folder; correct it or unset it")
+        raise FileNotFoundError(f"ANSATZ_DATA={folder} is not a folder; correct it or unset it")
     return f"ANSATZ_DATA={folder}"
 
 

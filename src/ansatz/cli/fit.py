@@ -47,7 +47,7 @@ def fit(
         bool, _option("Print all options as JSON for --config, and stop.", "--print-config")
     ] = False,
     dry_run: Annotated[
-        bool, _option("Read the data, say what would be done, and stop.", "--dry-run")
+        bool, _option("Read the data, print what would be done, and stop.", "--dry-run")
     ] = False,
     as_json: Annotated[bool, _option("Print one JSON document.", "--json")] = False,
 ) -> None:

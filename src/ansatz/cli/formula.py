@@ -1,110 +1,27 @@
-r"""Formulas for a terminal: LaTeX as a docstring writes it, turned into plain Unicode."""
+"""Turns the LaTeX of docstrings into plain Unicode for a terminal."""
 
 import re
 import unicodedata
 
-_WORDS = {
-    "sum": "Σ",
-    "prod": "Π",
-    "int": "∫",
-    "infty": "∞",
-    "partial": "∂",
-    "nabla": "∇",
-    "cdot": "·",
-    "times": "×",
-    "odot": "⊙",
-    "otimes": "⊗",
-    "oplus": "⊕",
-    "circ": "∘",
-    "ast": "*",
-    "star": "*",
-    "pm": "±",
-    "mp": "∓",
-    "le": "≤",
-    "leq": "≤",
-    "ge": "≥",
-    "geq": "≥",
-    "ne": "≠",
-    "neq": "≠",
-    "approx": "≈",
-    "sim": "~",
-    "propto": "∝",
-    "ll": "≪",
-    "gg": "≫",
-    "equiv": "≡",
-    "in": "∈",
-    "notin": "∉",
-    "subset": "⊂",
-    "cup": "∪",
-    "cap": "∩",
-    "forall": "∀",
-    "exists": "∃",
-    "nexists": "∄",
-    "emptyset": "∅",
-    "subseteq": "⊆",
-    "supset": "⊃",
-    "supseteq": "⊇",
-    "setminus": "∖",
-    "land": "∧",
-    "wedge": "∧",
-    "lor": "∨",
-    "vee": "∨",
-    "neg": "¬",
-    "lnot": "¬",
-    "succ": "≻",
-    "succeq": "⪰",
-    "prec": "≺",
-    "preceq": "⪯",
-    "lesssim": "≲",
-    "gtrsim": "≳",
-    "simeq": "≃",
-    "cong": "≅",
-    "perp": "⊥",
-    "parallel": "∥",
-    "iff": "⇔",
-    "Leftrightarrow": "⇔",
-    "leftrightarrow": "↔",
-    "implies": "⇒",
-    "Rightarrow": "⇒",
-    "Longrightarrow": "⇒",
-    "Leftarrow": "⇐",
-    "longrightarrow": "→",
-    "uparrow": "↑",
-    "downarrow": "↓",
-    "prime": "′",
-    "dagger": "†",
-    "square": "□",
-    "to": "→",
-    "rightarrow": "→",
-    "leftarrow": "←",
-    "gets": "←",
-    "mapsto": "↦",
-    "mid": "|",
-    "vert": "|",
-    "lvert": "|",
-    "rvert": "|",
-    "Vert": "‖",
-    "lVert": "‖",
-    "rVert": "‖",
+_SYMBOLS = """
+    Σ sum  Π prod  ∫ int  ∞ infty  ∂ partial  ∇ nabla  · cdot  × times  ⊙ odot  ⊗ otimes  ⊕ oplus
+    ∘ circ  * ast  * star  ± pm  ∓ mp  ≤ le  ≤ leq  ≥ ge  ≥ geq  ≠ ne  ≠ neq  ≈ approx  ~ sim
+    ∝ propto  ≪ ll  ≫ gg  ≡ equiv  ∈ in  ∉ notin  ⊂ subset  ∪ cup  ∩ cap  ∀ forall  ∃ exists
+    ∄ nexists  ∅ emptyset  ⊆ subseteq  ⊃ supset  ⊇ supseteq  ∖ setminus  ∧ land  ∧ wedge  ∨ lor
+    ∨ vee  ¬ neg  ¬ lnot  ≻ succ  ⪰ succeq  ≺ prec  ⪯ preceq  ≲ lesssim  ≳ gtrsim  ≃ simeq  ≅ cong
+    ⊥ perp  ∥ parallel  ⇔ iff  ⇔ Leftrightarrow  ↔ leftrightarrow  ⇒ implies  ⇒ Rightarrow
+    ⇒ Longrightarrow  ⇐ Leftarrow  → longrightarrow  → to  → rightarrow  ↑ uparrow  ↓ downarrow
+    ′ prime  † dagger  □ square  ← leftarrow  ← gets  ↦ mapsto  | mid  | vert  | lvert  | rvert
+    ‖ Vert  ‖ lVert  ‖ rVert  ⌊ lfloor  ⌋ rfloor  ⌈ lceil  ⌉ rceil  ⟨ langle  ⟩ rangle  ℓ ell
+    T top  ε varepsilon  φ varphi  θ vartheta  λ lambda  Λ Lambda
+""".split()  # a character and its command, in turn
+_WORDS = dict(zip(_SYMBOLS[1::2], _SYMBOLS[::2], strict=True)) | {
     "|": "‖",
     "ldots": "...",
     "dots": "...",
     "cdots": "...",
-    "lfloor": "⌊",
-    "rfloor": "⌋",
-    "lceil": "⌈",
-    "rceil": "⌉",
-    "langle": "⟨",
-    "rangle": "⟩",
-    "ell": "ℓ",
-    "top": "T",
     "quad": "  ",
     "qquad": "    ",
-    "varepsilon": "ε",
-    "varphi": "φ",
-    "vartheta": "θ",
-    "lambda": "λ",
-    "Lambda": "Λ",
     "{": "\1",  # not the braces of a group
     "}": "\2",
     "%": "%",
@@ -166,7 +83,7 @@ def plain_formula(latex: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    r"""Prose of a docstring: roles and double backquotes become what they say."""
+    r"""Prose of a docstring: roles and double backquotes become plain text."""
     text = re.sub(r":math:`([^`]*)`", lambda match: plain_formula(match[1]), text)
     text = re.sub(r":\w+(?::\w+)*:`~?([^`<]*?)(?:\s*<[^`>]*>)?`", r"\1", text)
     text = re.sub(r"``([^`]*)``", r"\1", text)

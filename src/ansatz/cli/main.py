@@ -191,7 +191,7 @@ def _abandon_stdout() -> int:
         descriptor = os.open(os.devnull, os.O_WRONLY)
         os.dup2(descriptor, sys.stdout.fileno())
         os.close(descriptor)
-    except (OSError, ValueError):  # stdout is no file (a test's buffer)
+    except (OSError, ValueError):  # stdout is not a file (a test's buffer)
         pass
     return 0
 
@@ -239,7 +239,7 @@ def explain(error: BaseException) -> Failure:
 
 
 def _stopped(error: BaseException) -> Failure:
-    """The trainer's interrupt says at which step it stopped, and where it saved."""
+    """Reports at which step an interrupted training stopped, and where it saved."""
     number = int(getattr(error, "signal", signal.SIGINT))
     how = "terminated" if number == signal.SIGTERM else "interrupted"
     step, saved = getattr(error, "step", None), getattr(error, "checkpoint", None)

@@ -66,7 +66,7 @@ def takes(table: type, helps: Mapping[str, str] | None = None) -> Callable[[F], 
 
 
 def _parameter(name: str, kind: Any, option: Option) -> inspect.Parameter:
-    said = typer.Option(
+    shown = typer.Option(
         *(option.flags or (option.flag(name),)),
         help=option.help,
         rich_help_panel=option.panel,
@@ -79,7 +79,7 @@ def _parameter(name: str, kind: Any, option: Option) -> inspect.Parameter:
         name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,  # not given: then --config may give it
-        annotation=Annotated[reads | None, said],
+        annotation=Annotated[reads | None, shown],
     )
 
 
@@ -90,9 +90,9 @@ def _plain(kind: Any) -> Any:
 
 def _place(parameter: inspect.Parameter) -> tuple[bool, int]:
     """Arguments first, then options by their panels; within a panel the order stays."""
-    (said,) = (each for each in get_args(parameter.annotation)[1:])
-    panel = getattr(said, "rich_help_panel", None)
-    is_option = isinstance(said, typer.models.OptionInfo)
+    (shown,) = (each for each in get_args(parameter.annotation)[1:])
+    panel = getattr(shown, "rich_help_panel", None)
+    is_option = isinstance(shown, typer.models.OptionInfo)
     return is_option, PANELS.index(panel) + 1 if panel in PANELS else 0
 
 
@@ -120,7 +120,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
     try:
         if path.stat().st_size > _LARGEST:
-            raise UsageError(f"--config {path}: larger than 1 MB; this is no configuration.")
+            raise UsageError(f"--config {path}: larger than 1 MB; this is not a configuration.")
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"--config {path}: expected UTF-8 text.") from None
@@ -131,7 +131,7 @@ def read_config(path: Path) -> dict[str, Any]:
         content = json.loads(text, object_pairs_hook=_once) if is_json else tomllib.loads(text)
     except RecursionError:
         raise UsageError(f"--config {path}: nested too deeply.") from None
-    except ValueError as error:  # both parsers' errors are ValueErrors that say the line
+    except ValueError as error:  # both parsers' errors are ValueErrors that name the line
         raise UsageError(f"--config {path}: {error}") from None
     if not isinstance(content, dict):
         raise UsageError(f"--config {path}: expected a table of keys and values.")
@@ -163,7 +163,7 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
 
 
 def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
-    """Refuses a fit that says no target of data that do not know their own."""
+    """Rejects a fit without a target where data do not have their own."""
     says_target = any(given.get(name) for name in ("target", "lower", "masks"))
     if not says_target and not has_own_target(data):
         raise UsageError(f"{source}: --target COLUMN is missing.")

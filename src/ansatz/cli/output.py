@@ -98,7 +98,7 @@ def number(value: object) -> str:
 
 
 def plain(value: Any) -> Any:
-    """``value`` as strict JSON can say it: nan and infinities are null, arrays are lists."""
+    """``value`` as strict JSON can hold it: nan and infinities are null, arrays are lists."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -220,7 +220,7 @@ def print_fit(fit: Any) -> None:
     trained = f"trained {fit.epochs} epochs" if fit.epochs else "fitted"
     print_line(f"{trained} in {number(float(fit.seconds))} s, seed {fit.seed}")
     if fit.log_likelihood is not None:
-        print_line(f"log-likelihood {fit.log_likelihood:.3f} on the rows learned from")
+        print_line(f"log-likelihood {fit.log_likelihood:.3f} on the training rows")
     if any(value is not None for value in (fit.metrics or {}).values()):
         print_line()
         print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})

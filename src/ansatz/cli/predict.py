@@ -40,12 +40,12 @@ class Output(NamedTuple):
             kind = "JSON" if self.as_json else "CSV"
             raise UsageError(
                 f"--out {self.file}: predictions are {kind}; name the file something.{kind.lower()}"
-                + (", or say --json." if ending == ".json" else ".")
+                + (", or add --json." if ending == ".json" else ".")
             )
         require_free(self.file, overwrite=self.overwrite, advice="To replace it: --overwrite.")
 
     def blocks(self, frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-        """What is written, piece by piece."""
+        """Yields what is written, block by block."""
         from ansatz.cli.predict import csv_blocks, json_blocks
 
         if self.as_json:

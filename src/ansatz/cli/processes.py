@@ -75,7 +75,7 @@ def fit_in_processes(chosen: "FitConfig", folder: Path, as_json: bool) -> None:
 
 
 def _report(ending: "Ending") -> None:
-    """One line for a process that could not say itself why it ended, and the exit status."""
+    """Prints one line for a process that ended without one, and exits with its status."""
     if ending.status == 0:
         return
     if ending.killed is not None:

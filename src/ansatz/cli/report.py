@@ -70,7 +70,7 @@ def report(
     from ansatz.cli.model import open_model
     from ansatz.report import write_report
 
-    open_model(model)  # what is wrong with the folder is said in its own words
+    open_model(model)  # raises what is wrong with the folder
     made = write_report(
         model,
         page,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from ansatz.cli.claims import claim_document, claim_page
+from ansatz.cli.claims import claim_document, claim_page, titled, wrapped
 from ansatz.cli.formula import plain_formula, plain_text
 from ansatz.cli.names import KINDS, complete, complete_kind, factory_of, kind_called, registry_of
 from ansatz.cli.output import print_document, print_note, printable
@@ -165,17 +165,13 @@ def _page(name: str, kind: str) -> str:
     parts += [textwrap.indent(plain_formula(formula), "    ") for formula in formulas]
     if not entry.reference.startswith("https://pytorch.org"):  # torch's pages are long: a link does
         parts.append(_prose(parsed.body))
-    parts.append(_titled("Parameters", _prose(parsed.sections.get("args", ""))))
-    parts.append(_titled("Call", _call(name, kind, member)))
-    parts.append(_titled("Shapes", _prose(parsed.sections.get("shapes", ""))))
-    parts.append(_titled("Example", parsed.sections.get("example", "")))
-    parts.append(_titled("Reference", _wrapped(entry.reference)))
+    parts.append(titled("Parameters", _prose(parsed.sections.get("args", ""))))
+    parts.append(titled("Call", _call(name, kind, member)))
+    parts.append(titled("Shapes", _prose(parsed.sections.get("shapes", ""))))
+    parts.append(titled("Example", parsed.sections.get("example", "")))
+    parts.append(titled("Reference", _wrapped(entry.reference)))
     text = "\n\n".join(part for part in parts if part.strip())
     return "\n".join(printable(line) for line in text.splitlines())
-
-
-def _titled(title: str, text: str) -> str:
-    return f"{title}\n{textwrap.indent(text, '  ')}" if text.strip() else ""
 
 
 def _call(name: str, kind: str, member: Any) -> str:
@@ -207,16 +203,10 @@ def _signature(member: Any) -> list[str]:
 def _prose(text: str) -> str:
     """Each paragraph and each item on lines of its own, wrapped."""
     paragraphs = re.split(r"\n\s*\n|\n(?=[ \t]*(?:- |\w+(?: \([^)]*\))?: ))", plain_text(text))
-    wrapped = [_wrapped(paragraph) for paragraph in paragraphs if paragraph.strip()]
+    lines = [_wrapped(paragraph) for paragraph in paragraphs if paragraph.strip()]
     separator = "\n" if re.match(r"[ \t]*(?:- |\w+(?: \([^)]*\))?: )", text) else "\n\n"
-    return separator.join(wrapped)
+    return separator.join(lines)
 
 
 def _wrapped(text: str) -> str:
-    return textwrap.fill(
-        " ".join(text.split()),
-        88,
-        subsequent_indent="  " if re.match(r"\s*(?:- |\w+: )", text) else "",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return wrapped(text, indent="  " if re.match(r"\s*(?:- |\w+: )", text) else "")

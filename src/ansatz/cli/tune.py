@@ -1,4 +1,4 @@
-"""ansatz tune: search for a better recipe, and say honestly whether there is one."""
+"""ansatz tune: search for a better recipe, and test whether it is one."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

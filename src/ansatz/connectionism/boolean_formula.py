@@ -49,7 +49,7 @@ class _Term(NamedTuple):
 
 
 def compile_formula(formula: str, names: Sequence[str] | None = None) -> McCullochPittsNetwork:
-    r"""The network of McCulloch-Pitts units that computes a Boolean formula.
+    r"""Builds the network of McCulloch-Pitts units that computes a Boolean formula.
 
     A conjunction or disjunction of any length is one unit, and negation only turns signs: with
     :math:`P` plain and :math:`Q` negated inputs,
@@ -92,7 +92,7 @@ def compile_formula(formula: str, names: Sequence[str] | None = None) -> McCullo
 def compile_truth_table(
     outputs: Tensor | Sequence[bool | int], names: Sequence[str] | None = None
 ) -> McCullochPittsNetwork:
-    """The network of McCulloch-Pitts units with a given truth table.
+    """Builds the network of McCulloch-Pitts units with a given truth table.
 
     One unit for each row whose output is 1 fires at that row alone; the last unit is their
     disjunction (the disjunctive normal form).

@@ -1,4 +1,4 @@
-"""Dense associative memories: steeper energies hold more patterns; one of them is attention."""
+"""Dense associative memories, whose steep energies hold many patterns."""
 
 from typing import Any, Literal, Self, get_args
 
@@ -10,7 +10,7 @@ States = Literal["continuous", "binary"]
 
 
 class DenseAssociativeMemory(nn.Module):
-    r"""A memory that keeps its patterns and lets the closest ones speak loudest.
+    r"""An associative memory that weighs its stored patterns by their closeness to the state.
 
     With the overlaps :math:`z_p = x_p^\top \xi` of a state with the N patterns, the energies are
 

@@ -66,7 +66,7 @@ def pseudo_inverse(weight: Tensor, diagonal: Tensor, patterns: Tensor) -> tuple[
 
 
 def storkey(weight: Tensor, patterns: Tensor) -> Tensor:
-    r"""Storkey's rule: Hebb's, less what the memory already says; local and one pattern at a time.
+    r"""Storkey's rule: Hebb's, less what the memory already holds; local and one pattern at a time.
 
     .. math:: w_{ij} \leftarrow w_{ij} + \frac{1}{D} (x_i x_j - x_i h_{ji} - h_{ij} x_j), \qquad
         h_{ij} = \sum_{k \ne i, j} w_{ik} x_k

@@ -10,7 +10,7 @@ WIDEST_TABLE = 20  # inputs: 2^20 rows are a million
 
 
 class McCullochPitts(nn.Module):
-    r"""A unit that says 1 if the excited inputs outnumber the inhibited ones by a threshold.
+    r"""A unit that gives 1 if the excited inputs outnumber the inhibited ones by a threshold.
 
     .. math:: f(x) = 1\{\sigma^\top x \ge \theta\}, \qquad
         x \in \{0, 1\}^D,\; \sigma \in \{-1, 1\}^D

@@ -18,15 +18,7 @@ _LOOK_AHEAD = 64  # rows evaluated at once while no mistake is found; doubled as
 
 
 class Run(NamedTuple):
-    """How the training of one unit went.
-
-    Args:
-        weight: ``(D,)`` or, with the bias as its last entry, ``(D + 1,)``.
-        mistakes: updates made.
-        epochs: passes over the rows.
-        wrong: mistakes of the last pass.
-        history: the weight after each update, ``(mistakes, D or D + 1)``, if asked for.
-    """
+    """The weight and the mistakes of the training of one unit."""
 
     weight: NDArray[np.float64]
     mistakes: int
@@ -96,7 +88,7 @@ def _change(form: Form, y: float, score: float) -> float:
 
 
 class Perceptron(ClassifierMixin, BaseEstimator):
-    r"""A linear threshold unit that learns from its mistakes.
+    r"""The perceptron: a linear threshold unit trained on its mistakes.
 
     .. math:: f(x) = \mathrm{sgn}(w^\top x + b), \qquad
         \text{on a mistake: } w \leftarrow w + \eta\, y x,\; b \leftarrow b + \eta\, y
@@ -110,8 +102,8 @@ class Perceptron(ClassifierMixin, BaseEstimator):
     If the data are separable with margin :math:`\gamma` by a unit vector and
     :math:`\lVert (x, 1) \rVert \le R`, the rule ends after at most
     :math:`\lfloor R^2/\gamma^2 \rfloor` mistakes. If they are not, it would never end:
-    ``max_epochs`` is the budget, a warning says that it was spent, and what is kept is the weight
-    that made the fewest mistakes at the end of a pass (``pocket``), since the last one may be bad.
+    ``max_epochs`` is the budget, a warning reports its end, and the weight stays that made
+    the fewest mistakes at the end of a pass (``pocket``), since the last one may be bad.
     More than two classes: one unit for each class against the rest, and the largest score wins.
 
     Args:

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 def margins(
     X: ArrayLike, y: ArrayLike, weight: ArrayLike, bias: float = 0.0
 ) -> NDArray[np.float64]:
-    r"""How far each point lies on the right side of a hyperplane.
+    r"""Computes how far each point lies on the right side of a hyperplane.
 
     .. math:: \gamma(x, y) = \frac{y\,(w^\top x + b)}{\lVert w \rVert}
 
@@ -42,7 +42,7 @@ def margins(
 
 
 def margin(X: ArrayLike, y: ArrayLike, weight: ArrayLike, bias: float = 0.0) -> float:
-    r"""The margin of a set of points: that of the worst, positive if and only if all are right.
+    r"""Computes the smallest margin of a set of points, positive if all are right.
 
     .. math:: \gamma(S) = \min_{(x, y) \in S} \frac{y\,(w^\top x + b)}{\lVert w \rVert}
 
@@ -64,7 +64,7 @@ def margin(X: ArrayLike, y: ArrayLike, weight: ArrayLike, bias: float = 0.0) -> 
 
 
 class VersionSpace(NamedTuple):
-    """What a linear program knows of the units that separate the data.
+    """The answer of :func:`version_space`.
 
     Args:
         empty: whether no unit does: the data are not linearly separable.
@@ -86,7 +86,7 @@ class VersionSpace(NamedTuple):
 
 
 def version_space(X: ArrayLike, y: ArrayLike, *, fit_intercept: bool = True) -> VersionSpace:
-    r"""Whether any linear threshold unit separates the data, and one that does.
+    r"""Finds whether a linear threshold unit separates the data, and one that does.
 
     .. math:: V(S) = \{(w, b): y_i (w^\top x_i + b) > 0 \;\forall i\}, \qquad
         \max_{m, w, b}\; m \;\text{ with }\; y_i (w^\top x_i + b) \ge m,\;

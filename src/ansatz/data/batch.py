@@ -78,10 +78,6 @@ def take_rows(batch: Tree, rows: slice | Tensor) -> Tree:
     An offset of one row, and a tensor without axes, hold for all rows and stay as they are. All
     rows in their order give ``batch`` itself.
 
-    Args:
-        batch: a :class:`Batch`, a tensor, a tuple of tensors, or a :class:`Cuttable`.
-        rows: a slice, or an index tensor.
-
     Raises:
         ValueError: a field has more or fewer rows than the batch.
         TypeError: a field is nothing that can be cut.
@@ -242,4 +238,4 @@ def check_numbers(values: Any, rows: int, what: str) -> np.ndarray:
     return numbers
 
 
-UNLABELLED = -1  # not annotated, or from outside the frame: such a cell takes no part in a loss
+UNLABELLED = -1  # not annotated, or from outside the frame: such a pixel takes no part in a loss

@@ -129,7 +129,7 @@ class Categorical(BaseModel):
         return [f"{self.name}[{level}]" for level in self.levels[first:]]
 
     def codes(self, column: "pd.Series", notes: list[str] | None = None) -> np.ndarray:
-        """The code of each row, ``(N,)``; what was never seen in training is told in ``notes``."""
+        """The code of each row, ``(N,)``; levels never seen in training are listed in ``notes``."""
         place = {level: k + 1 for k, level in enumerate(self.levels)}
         unknown = place.get(OTHER, 0)
         codes, found = spelled(column)

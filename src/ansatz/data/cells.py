@@ -18,7 +18,7 @@ _COMMA_NUMBER = re.compile(r"\s*[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?,\d+(?:[eE][+-]
 
 
 class BadCell(Exception):
-    """A cell that is no number in a column of numbers."""
+    """A cell that is not a number in a column of numbers."""
 
     def __init__(self, row: int, value: str, comma: bool = False) -> None:
         super().__init__(row, value)
@@ -38,10 +38,6 @@ def settle(column: "pd.Series", decimal: str = ".") -> Settled:
     A column whose cells are numbers or one of ``NA NaN nan NULL null None`` is numeric, and those
     are missing. A column with at least 90 % numbers and something else is a :class:`BadCell`.
     In any other column all spellings are levels.
-
-    Args:
-        column: strings, missing where the cell was empty.
-        decimal: the decimal mark, ``"."`` or ``","``.
     """
     import pandas as pd
 

@@ -29,14 +29,10 @@ _TIME_NAME = re.compile(
 
 
 def reason_to_be_id(column: "pd.Series", levels: tuple[str, ...] = ()) -> str:
-    """Why a column without gaps is an identifier, or the empty string if it is none.
+    """Explains why a column without gaps is an identifier; the empty string if it is not.
 
     Numbers that count the rows from 0 or 1 in their order; whole numbers or text called an id;
     text of which every cell is another word. A name like ``time`` or ``week`` speaks against it.
-
-    Args:
-        column: numbers or text.
-        levels: the distinct cells, if it is text.
     """
     import pandas as pd
 

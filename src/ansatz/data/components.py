@@ -17,22 +17,22 @@ Masks = TypeVar("Masks", Tensor, Array)
 
 @dataclass(frozen=True)
 class Cleaning:
-    """What is done to masks after they are predicted; it holds nothing but its options.
+    """Cleans predicted masks; it holds nothing but its options.
 
     In this order, for each class apart, background (0) in place of what goes:
 
-    1. ``min_size``: connected components of fewer cells go;
+    1. ``min_size``: connected components of fewer pixels go;
     2. ``keep_largest``: of each class all but the largest component go (the first of equals);
     3. ``fill_holes``: a background region that does not touch the border of the image, and has
-       cells of one class only around it, becomes that class.
+       pixels of one class only around it, becomes that class.
 
     Cleaning twice is cleaning once: holes are filled last, and only join what is connected.
 
     Args:
-        min_size: cells that a component needs; 0 and 1 keep all.
+        min_size: pixels that a component needs; 0 and 1 keep all.
         fill_holes: whether holes are filled.
         keep_largest: whether one component per class is left, as for an organ that exists once.
-        corners: whether cells that meet at an edge or a corner are connected, or only those that
+        corners: whether pixels that meet at an edge or a corner are connected, or only those that
             share a face. (Background is connected through faces either way.)
         classes: those that are cleaned; all but 0 when not given.
 
@@ -60,7 +60,7 @@ class Cleaning:
     def __post_init__(self) -> None:
         whole = isinstance(self.min_size, int) and not isinstance(self.min_size, bool)
         if not whole or self.min_size < 0:
-            raise UsageError(f"min_size must be a whole number of cells, got {self.min_size!r}.")
+            raise UsageError(f"min_size must be a whole number of pixels, got {self.min_size!r}.")
         if self.classes is not None:
             object.__setattr__(self, "classes", tuple(int(k) for k in self.classes))
 
@@ -93,7 +93,7 @@ class Cleaning:
         return found if self.classes is None else self.classes
 
     def _unwanted(self, mask: Array) -> Array:
-        """The cells of one class that go."""
+        """The pixels of one class that go."""
         labels, sizes = components(mask, corners=self.corners)
         keep = sizes >= self.min_size
         if self.keep_largest and len(sizes):
@@ -129,14 +129,7 @@ def clean(
     keep_largest: bool = False,
     corners: bool = False,
 ) -> Masks:
-    """Masks without specks and holes, in one call: see :class:`Cleaning`.
-
-    Args:
-        masks: ``(N, *size)`` class codes.
-        min_size: cells that a component needs.
-        fill_holes: whether holes are filled.
-        keep_largest: whether one component per class is left.
-        corners: whether cells that meet at a corner are connected.
+    """Removes specks and holes from masks ``(N, *size)``: :class:`Cleaning` in one call.
 
     Example:
         >>> import numpy as np
@@ -149,14 +142,14 @@ def clean(
 
 
 def components(mask: Array, *, corners: bool = False) -> tuple[Array, Array]:
-    """The connected components of a mask: a number for each cell, and the size of each component.
+    """The connected components of a mask: a number for each pixel, and the size of each component.
 
     Args:
         mask: bool, any number of axes.
-        corners: whether cells that meet at an edge or a corner are connected.
+        corners: whether pixels that meet at an edge or a corner are connected.
 
     Returns:
-        Labels 1, 2, ... of the shape of ``mask``, 0 outside; cells of component 1, 2, ...
+        Labels 1, 2, ... of the shape of ``mask``, 0 outside; pixels of component 1, 2, ...
 
     Example:
         >>> import numpy as np

@@ -31,15 +31,7 @@ class UnevenRow(NamedTuple):
 def first_uneven(
     text: bytes, start: int, first_line: int, width: int, delimiter: str
 ) -> UnevenRow | None:
-    r"""The first row with more or fewer than ``width`` cells, or None.
-
-    Args:
-        text: UTF-8 with ``\n`` at the line ends.
-        start: where the rows begin in ``text``.
-        first_line: the number of the line that begins there.
-        width: cells that each row must have; blank lines are no rows.
-        delimiter: one character, or ``"whitespace"``.
-    """
+    r"""The first row with more or fewer than ``width`` cells, or None."""
     codes = np.frombuffer(text, np.uint8)[start:]
     quoted = text.find(b'"', start) >= 0
     outside = _outside_quotes(codes, delimiter) if quoted else None
@@ -105,20 +97,7 @@ def _first_uneven_slowly(
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a delimited file is written.
-
-    Args:
-        delimiter: one character, ``"whitespace"`` for runs of blanks, None to look at the file.
-        header: whether the first row names the columns; if not they are called x1, x2, ...
-        names: names of the columns; they replace those of the header.
-        comment: lines that begin with it are skipped.
-        missing: cells that mean "missing" in every column, beside the empty one.
-        text: columns whose cells stay text even if they look like numbers.
-        strict: columns in which a word among numbers is an error; None for all. Others stay text.
-        encoding: of the file; None looks at its bytes.
-        decimal: the decimal mark.
-        allow_empty: whether a header without rows is a table of no rows or an error.
-    """
+    """The dialect of a delimited file: options of :func:`ansatz.data.read_table`."""
 
     delimiter: str | None = None
     header: bool = True
@@ -161,14 +140,6 @@ def parse_csv(
     r"""The rows of a delimited text.
 
     Blanks after a delimiter are dropped. Cells in double quotes may hold delimiters and line ends.
-
-    Args:
-        raw: the file's bytes, unpacked.
-        origin: the file's name, for errors.
-        dialect: how it is written.
-        path: where the same bytes lie on disk, if they do; reading from there is faster.
-        lines_before: of a file of which ``raw`` is a later chunk; errors count on from there.
-        rows_before: likewise.
     """
     text, notes = to_utf8(raw, origin, dialect.encoding)
     if dialect.comment:
@@ -192,7 +163,7 @@ def parse_csv(
 
 @dataclass(frozen=True)
 class _Reader:
-    """pandas' own parser, with what it lets pass in silence turned into errors."""
+    """Reads by pandas' parser, and raises errors where pandas would repair silently."""
 
     text: bytes
     origin: str
@@ -359,5 +330,5 @@ def _spell(delimiter: str) -> str:
 
 
 def _exact(version: str) -> dict[str, str]:
-    """What makes pandas read numbers to the last bit; from 3.0 on it does so by itself."""
+    """Options for pandas below 3.0 to read numbers to the last bit."""
     return {"float_precision": "round_trip"} if int(version.split(".")[0]) < 3 else {}

@@ -1,4 +1,4 @@
-"""Files of a data set: a local copy first, then the cache, then the network, always verified."""
+"""Files of a data set: a local file first, then the cache, then the network, always verified."""
 
 import hashlib
 import os
@@ -32,7 +32,7 @@ def find_bundle(name: str, bundle: Bundle) -> list[Path]:
 
 
 def cache_folder() -> Path | None:
-    """Where downloads are kept, by the custom of the system; None for a user without a home."""
+    """The folder of downloads, by the custom of the system; None for a user without a home."""
     given = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     if given and Path(given).is_absolute():
         return Path(given) / "ansatz"
@@ -110,7 +110,7 @@ def _download(name: str, address: str, limit: int, where: str) -> bytes:
 
 
 def _unpacked(name: str, packed: bytes, limit: int) -> bytes:
-    """What gzip packed, at most ``limit`` bytes."""
+    """Unpacks gzip, at most ``limit`` bytes."""
     reader = zlib.decompressobj(wbits=31)
     try:
         content = reader.decompress(packed, limit + 1)

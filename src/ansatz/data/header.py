@@ -58,15 +58,7 @@ def _evenness(lines: list[str], mark: str) -> tuple[float, int]:
 def read_header(
     text: bytes, origin: str, delimiter: str, *, header: bool, names: Sequence[str] | None
 ) -> Header:
-    r"""Reads the first record; a doubled name is an error, an empty one is replaced and noted.
-
-    Args:
-        text: UTF-8 with ``\n`` at the line ends.
-        origin: the file's name, for errors.
-        delimiter: one character, or ``"whitespace"``.
-        header: whether that record holds names; otherwise columns are called x1, x2, ...
-        names: names to use instead.
-    """
+    r"""Reads the first record; a doubled name is an error, an empty one is replaced and noted."""
     cells, begin, end, line, next_line = _first_record(text, origin, delimiter)
     if len(cells) > MAX_COLUMNS:
         raise DataError(
@@ -154,11 +146,6 @@ def to_utf8(raw: bytes, origin: str, encoding: str | None = None) -> tuple[bytes
 
     Without ``encoding``: the byte-order mark decides; else UTF-8; else Latin-1 in the form that
     Windows writes (cp1252), which is a guess and is noted.
-
-    Args:
-        raw: the file's bytes.
-        origin: the file's name, for errors.
-        encoding: any codec that Python knows.
     """
     notes: list[str] = []
     if encoding is not None:

@@ -17,8 +17,8 @@ def row_keys(*parts: Any, seed: int = 0) -> np.ndarray:
     """A 64-bit hash of each row's cells, ``(N,)``.
 
     It does not depend on the order of the rows, of named columns, or on whether a whole number
-    is stored as an integer: copies have one key, in one file or in two. That two rows that differ
-    share a key has probability 2^-64.
+    is stored as an integer: duplicates have one key, in one file or in two. Two rows that
+    differ share a key with probability 2^-64.
 
     Args:
         parts: tables, arrays or grids with the same number of rows; together they are the row.
@@ -41,13 +41,7 @@ def row_keys(*parts: Any, seed: int = 0) -> np.ndarray:
 
 
 def cell_keys(part: Any, seed: int = 0, place: int = 0) -> np.ndarray:
-    """A hash of each row's cells that adds up over the parts of a row.
-
-    Args:
-        part: a table or an array.
-        seed: other seeds give unrelated keys.
-        place: of the part in its row.
-    """
+    """A hash of each row's cells that adds up over the parts of a row."""
     if is_frame(part):
         return _frame_keys(as_frame(part), seed, place)
     return _array_keys(np.asarray(part), seed, place)

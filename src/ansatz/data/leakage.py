@@ -1,4 +1,4 @@
-"""Signs that a score will be too good: copies of rows, copies of the target."""
+"""Signs that a score will be too good: duplicate rows, and columns that repeat the target."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -52,7 +52,7 @@ def find_leaks(
     said: list[str] = []
     for name in [target] if isinstance(target, str) else target:
         used = [c for c in columns if c.used and c.name in frame.columns and c.name != name]
-        known = frame[frame[name].notna()].drop_duplicates()  # copies prove nothing
+        known = frame[frame[name].notna()].drop_duplicates()  # duplicates prove nothing
         if len(known) >= _MIN_ROWS:
             said += _target_leaks(known, name, used)
     return said + split_warnings(columns, group=group, time=time)
@@ -61,7 +61,7 @@ def find_leaks(
 def split_warnings(
     columns: Sequence[Column], *, group: str | None = None, time: str | None = None
 ) -> list[str]:
-    """What to think of where the table has dates or repeated ids and the split uses neither.
+    """Warns where the table has dates or repeated ids and the split uses neither.
 
     Example:
         >>> from ansatz.data import Column, split_warnings
@@ -84,7 +84,7 @@ def split_warnings(
 
 
 def find_duplicates(train_keys: np.ndarray, test_keys: np.ndarray) -> np.ndarray:
-    """Which test rows have a copy among the training rows, ``(N,)`` bool; its mean is the share.
+    """Marks the test rows that duplicate a training row, ``(N,)`` bool; the mean is their share.
 
     Example:
         >>> from ansatz.data import find_duplicates, row_keys

@@ -63,7 +63,7 @@ class Curve(BaseModel):
         return np.where(np.isnan(column), np.nan, bent)
 
 
-_LEAST = 0.1  # of a bin's spread: one that few rows reach is not blown up further
+_LEAST = 0.1  # least standard deviation: a bin that few rows reach is not blown up
 
 
 class Bins(BaseModel):
@@ -132,7 +132,7 @@ _BLOCK_BYTES = 2**18  # a block of rows that stays in the cache
 
 
 class NumericState(BaseModel):
-    """What :class:`Numeric` learned, as JSON."""
+    """The state of a fitted :class:`Numeric`, as JSON."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -236,7 +236,7 @@ class Numeric:
         return out
 
     def state(self) -> NumericState:
-        """What a saved model keeps."""
+        """The state that a saved model keeps."""
         return NumericState(
             center=self.center.tolist(),
             scale=self.scale.tolist(),
@@ -317,7 +317,7 @@ def _origin(values: np.ndarray, block: np.ndarray, known: np.ndarray | None) -> 
 
 
 def as_numbers(column: "pd.Series") -> np.ndarray:
-    """A column as float64, nan where missing; text that is no number is an error with its row."""
+    """Converts a column to float64, nan where missing; other text is an error with its row."""
     import pandas as pd
 
     if pd.api.types.is_numeric_dtype(column.dtype):

@@ -110,7 +110,7 @@ class Preprocessor:
             embed_above: levels above which a network gets codes instead of indicators.
             max_levels: levels above which a linear model lets the rare ones share one.
             quantile: True, or the numeric columns to map to normal scores (heavy tails).
-            bins: number of bins into which the range of each number is cut for features of their own
+            bins: number of bins that each number's range is cut into, as further features
                 (:class:`~ansatz.data.numeric.Bins`), beside the number itself; 0 for none.
             dtype: of the features; float32 for a network and float64 for a linear model if None.
         """
@@ -168,7 +168,7 @@ class Preprocessor:
         """Rows as ``(x,)``, or ``(x, codes)`` where columns are embedded.
 
         Columns are found by name, in any order; further ones are ignored. A level never seen in
-        training is the unknown level, a number missing where none was is the mean; both are told
+        training is the unknown level, a number missing where none was is the mean; both are noted
         in ``notes``, or as a :class:`DataWarning` without it.
 
         Args:
@@ -206,7 +206,7 @@ class Preprocessor:
 
     @property
     def spec(self) -> InputSpec:
-        """What a network factory needs: D, and the number of levels of each embedded column."""
+        """The number of features, and of levels of each embedded column, for a network."""
         levels = tuple(len(c.levels) for c in self.embedded)
         return InputSpec("vector", len(self.feature_names), levels)
 
@@ -217,7 +217,7 @@ class Preprocessor:
 
     @property
     def notes(self) -> list[str]:
-        """What was left out, filled or coded in a way that one should know."""
+        """Notes on columns that were left out, filled or coded."""
         said = [
             f"column '{c.name}' {c.note}."
             for c in self.columns
@@ -337,9 +337,9 @@ def _learn_numbers(
         return values, {}
     seen = values[weight > 0]
     with np.errstate(invalid="ignore"):
-        spread = np.fmax.reduce(seen, axis=0) - np.fmin.reduce(seen, axis=0)
+        extent = np.fmax.reduce(seen, axis=0) - np.fmin.reduce(seen, axis=0)
     keep = [
-        not slot.part or slot.part == PARTS[0] or spread[j] > 1e-9 for j, slot in enumerate(slots)
+        not slot.part or slot.part == PARTS[0] or extent[j] > 1e-9 for j, slot in enumerate(slots)
     ]
     for name in dates:
         dates[name] = [s.part for s, k in zip(slots, keep, strict=True) if s.column == name and k]
@@ -358,7 +358,7 @@ def _bend(slots: list[Any], quantile: bool | list[str]) -> tuple[int, ...]:
 
 def _check_any(columns: list[Column], rows: int) -> None:
     if rows == 0:
-        raise DataError("no rows to learn from.")
+        raise DataError("no rows to train on.")
     if columns and not any(column.used for column in columns):  # none at all: a constant model
         why = "; ".join(f"'{c.name}' {c.note or 'is ' + c.role}" for c in columns[:5])
         raise DataError(f"no column is left to predict from. {why}")

@@ -144,7 +144,7 @@ def _choose(
         places = all(cell is None or str(cell) in known for row in cells for cell in row)
     if ranks != places:
         return ("items" if ranks else "places"), ""
-    if not ranks:  # neither: the error is told in the likelier layout
+    if not ranks:  # neither: the error names the likelier layout
         words = any(isinstance(cell, str) for row in cells for cell in row)
         return ("places" if numbered or words else "items"), ""
     if prefer in ("places", "items"):

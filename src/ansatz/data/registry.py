@@ -1,12 +1,13 @@
 """Data sets by name: a table, perhaps with images, and its target."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ansatz.data.bundles import BUNDLES, IMAGE_BUNDLES
+from ansatz.data.bundles import BUNDLES, IMAGE_BUNDLES, ROWS
 from ansatz.data.download import find_bundle
 from ansatz.errors import UsageError
 from ansatz.registry import Entry, Registry
@@ -25,14 +26,14 @@ class Dataset:
         name: as in ``ansatz data list``.
         frame: all rows, target included.
         target: the column to predict; several where the outcome has several parts; ``"mask"``
-            where it is a class per cell.
+            where it is a class per pixel.
         description: one sentence.
         license: what its publisher says.
         likelihood: a likelihood that suits the target; empty where none of the simple ones does.
         exclude: columns that give the target away.
         splits: the published splits, as (train, test) row numbers.
         grids: the images or volumes, one per row; None for tables.
-        masks: a class for each of their cells; None where there are none.
+        masks: a class for each of their pixels; None where there are none.
 
     Example:
         >>> from ansatz.data import load
@@ -61,21 +62,32 @@ class Dataset:
         return self.splits[k]
 
 
-_BUNDLED = ["breast-cancer", "diabetes", "digits", "iris", "wine-recognition"]
+def _reader(row: dict[str, str]) -> Callable[[], Dataset]:
+    """The reader of the data set that a row of ``datasets.csv`` describes."""
+
+    def read() -> Dataset:
+        if row["images"]:
+            from ansatz.data.image_sets import read as read_parts
+        else:
+            from ansatz.data.published import read as read_parts
+        stem, _, last = row["target"].partition("1-")  # rank1-43 are 43 columns
+        names = [f"{stem}{k}" for k in range(1, int(last) + 1)] if last else stem.split()
+        return Dataset(
+            row["name"],
+            target=names[0] if len(names) == 1 else tuple(names),
+            description=row["summary"],
+            license=row["license"],
+            likelihood=row["likelihood"],
+            exclude=tuple(row["exclude"].split()),
+            **read_parts(row),
+        )
+
+    parts = [row["summary"], row["note"], f"References:\n    {row['reference']}"]
+    read.__doc__ = "\n\n".join(part for part in parts if part)
+    return read
 
 
-def _row(module: str, name: str) -> tuple[str, Any]:
-    return name, f"ansatz.data.{module}:_{name.replace('-', '_')}"
-
-
-registry = Registry(
-    "data set",
-    dict(
-        [_row("published", name) for name in BUNDLES]
-        + [_row("image_sets", name) for name in IMAGE_BUNDLES]
-        + [_row("bundled", name) for name in _BUNDLED]
-    ),
-)
+registry = Registry("data set", {name: _reader(row) for name, row in ROWS.items()})
 register = registry.register
 
 

@@ -33,13 +33,7 @@ class Source(Protocol):
 
 
 def require_tensors(rows: tuple[Any, ...], source: str, name: str = "") -> None:
-    """Rejects a field that is not a tensor or a tuple of tensors.
-
-    Args:
-        rows: a batch, or a tuple in one.
-        source: what cannot gather it.
-        name: of ``rows`` in its batch.
-    """
+    """Rejects a field that is not a tensor or a tuple of tensors."""
     for own, part in named_parts(rows, name):
         if isinstance(part, tuple) and not hasattr(part, "take_rows"):
             require_tensors(part, source, own)

@@ -44,7 +44,7 @@ def split_rows(
 
     The rule: distinct contents (or groups) are put in the order of their hash; those whose middle
     lies in the first ``test`` of the total weight are test, the next ``valid`` are validation.
-    So the fractions are met as nearly as whole groups allow, copies fall on one side, and the
+    So the fractions are met as nearly as whole groups allow, duplicates fall on one side, and the
     order of the file does not matter. By time, the latest rows are test and those before them
     validation; rows of one moment stay together. A fraction above 0 never gives an empty part.
 
@@ -80,7 +80,7 @@ def split_rows(
 def fold_numbers(
     rows: Any, folds: int, *, seed: int = 0, group: Any = None, weight: Any = None
 ) -> np.ndarray:
-    """The fold 0..K-1 of each row, ``(N,)``; copies, and groups, stay in one fold.
+    """Assigns each row a fold 0..K-1, ``(N,)``; duplicates, and groups, stay in one fold.
 
     Groups are dealt out in the order of their hash, larger ones first, each to the fold that has
     the least weight so far, so that folds are as even as whole groups allow.
@@ -191,27 +191,20 @@ TRAIN, VALID, TEST = 0, 1, 2
 
 
 class HashSplit(NamedTuple):
-    r"""A split by the hash h of (seed, content) or (seed, group), spread over [0, 1).
+    r"""A split by the hash h of (seed, content) or (seed, group), uniform on [0, 1).
 
     .. math:: \text{test: } h < t, \qquad \text{validation: } t \le h < t + v,
         \qquad \text{train: the rest}
 
     :func:`ansatz.data.split_rows` cuts the same order of hashes where the shares are met exactly,
     for which it must have seen all rows; here the cuts are fixed, and each share is binomial around
-    its value. So the two agree on all rows but those between the cuts. Copies, and rows of one
+    its value. So the two agree on all rows but those between the cuts. Duplicates, and rows of one
     group, fall on one side in both.
 
     Args:
         seed: another seed, another split.
         test: t.
         valid: v.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.streams import HashSplit
-        >>> parts = HashSplit(0, test=0.2, valid=0.1).parts(np.arange(10_000, dtype=np.uint64))
-        >>> (np.bincount(parts) / 10_000).round(2).tolist()
-        [0.7, 0.1, 0.2]
     """
 
     seed: int

@@ -59,7 +59,7 @@ def read_table(
 
     In delimited text an empty cell is missing. ``NA NaN nan NULL null None`` are missing in a
     column that otherwise holds numbers, and levels like any other in a column of text; both are
-    told in ``notes``. A row with too few or too many cells is an error, never a shift of columns.
+    listed in ``notes``. A row with too few or too many cells is an error, never a shift of columns.
 
     Args:
         path: a local file.

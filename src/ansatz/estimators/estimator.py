@@ -23,7 +23,7 @@ from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.fit_model import fit_model, update_model
 from ansatz.fitting.intervals import Method, conformal_scores, distribution_of, interval_of
-from ansatz.fitting.job import Job, read_column, read_groups, read_weights
+from ansatz.fitting.job import Job, make_job, read_column
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.problem import structure_of_rows
 from ansatz.fitting.recipe import Augment
@@ -37,13 +37,7 @@ ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
 
 
 class Fitted:
-    """An attribute that a fitted model has under another name; absent where it has none.
-
-    Example:
-        >>> from ansatz.estimators import Regressor
-        >>> hasattr(Regressor(), "recipe_")
-        False
-    """
+    """An attribute that a fitted model has under another name; absent where it has none."""
 
     def __init__(self, read: Callable[[Model], Any]) -> None:
         self.read = read
@@ -124,14 +118,14 @@ def _show_arguments(kind: type, without: Collection[str]) -> None:
         kind.__init__.__signature__ = own.replace(parameters=[*first, *more])  # type: ignore[misc]
     if kind.__doc__ and Estimator.__doc__ and kind is not Estimator:
         shared = Estimator.__doc__.split("    Args:\n")[1].split("\n\n")[0]
-        lines = re.findall(r"        (\w+): ((?:.|\n {12})*)", shared)
-        told = "".join(
+        entries = re.findall(r"        (\w+): ((?:.|\n {12})*)", shared)
+        lines = "".join(
             f"        {name}: {text}\n"
-            for name, text in lines
+            for name, text in entries
             if name not in without and f"        {name}: " not in kind.__doc__
         )
         end = re.search(r"    Args:\n(?: {8}.*\n)+", kind.__doc__).end()  # type: ignore[union-attr]
-        kind.__doc__ = kind.__doc__[:end] + told + kind.__doc__[end:]
+        kind.__doc__ = kind.__doc__[:end] + lines + kind.__doc__[end:]
 
 
 class Estimator(BaseEstimator):
@@ -144,8 +138,8 @@ class Estimator(BaseEstimator):
         likelihood: by name (``ansatz list likelihoods``), or an instance.
         likelihood_options: options of a likelihood given by name, like
             ``{"components": 2}`` of ``"normal_mixture"``.
-        x: what X looks like: ``"auto"`` tells tables from signals, images and volumes by the axes
-            of arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
+        x: what X looks like: ``"auto"`` recognizes signals, images and volumes by the axes of
+            arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
         network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
             the default of what X looks like.
         inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
@@ -167,7 +161,7 @@ class Estimator(BaseEstimator):
             are many), 0 for none.
         augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
             allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
-            of :mod:`ansatz.data.augmentation`; None does what the recipe says.
+            of :mod:`ansatz.data.augmentation`; None follows the recipe.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes that many groups
             of layers from the input on; a list of epochs wakes one group at each, the last first.
@@ -416,40 +410,9 @@ class Estimator(BaseEstimator):
         if X is None:
             X = pd.DataFrame(index=range(len(y)))
         rows: Any = task.structure.from_python(X, face=self, reset=reset)
-        y = task.outcome.beside(y, rows)
-        codes, target = task.outcome.encode(y, task.settings, reset=reset)
-        if len(codes) != len(rows):
-            raise ValueError(
-                "Found input variables with inconsistent numbers of samples: "
-                f"X has {len(rows)} rows and y has {len(codes)}."
-            )
-        weight = read_weights(sample_weight, rows)
-        extra = read_column("offset", offset, len(rows))
-        exact = read_column("precision", precision, len(rows))
-        group = read_groups(groups, len(rows))
-        seen = weight > 0  # a row of weight 0 is a row that is not there
-        if not seen.all():
-            rows, codes, weight = rows[seen], codes[seen], weight[seen]
-            extra = None if extra is None else extra[seen]
-            exact = None if exact is None else exact[seen]
-            group = None if group is None else group[seen]
-        outcome = task.outcome
-        weighted = (
-            outcome.reweight(codes, weight, task.settings)
-            if fitting
-            else outcome.weighted(codes, weight)
+        return make_job(
+            *(task, rows, y, sample_weight, offset, precision, groups), reset=reset, fitting=fitting
         )
-        job = Job(
-            rows,
-            torch.from_numpy(np.array(codes)),  # a copy: the given one may be read-only
-            target,
-            torch.from_numpy(weighted),
-            None if extra is None else torch.from_numpy(extra),
-            torch.from_numpy(np.flatnonzero(seen)),
-            None if exact is None else torch.from_numpy(exact),
-            group,
-        )
-        return task.outcome.read(job)
 
     # Predictions.
 
@@ -498,7 +461,7 @@ class Estimator(BaseEstimator):
         return torch.from_numpy(np.array(codes))  # a copy: the given one may be read-only
 
     def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
-        """One answer for each row: what the outcome's likelihood says of it in one number or word.
+        """Predicts one number or label for each row: the point prediction of the likelihood.
 
         Args:
             X: rows as in ``fit``.

@@ -22,7 +22,7 @@ class Ranker(Estimator, without=("calibration",)):
 
     Args:
         likelihood: ``"plackett_luce"``, or an instance.
-        unranked: what a ranking that leaves items out says about them: ``"last"``, they came after
+        unranked: how a ranking that leaves items out is read: ``"last"``, they came after
             all others (top-k rankings), or ``"absent"``, they took no part.
         prior: comparisons of every item with one at the mean of the scores, half of them won, for
             items that too few rankings link with the rest; 0 for none.
@@ -31,7 +31,7 @@ class Ranker(Estimator, without=("calibration",)):
 
     Attributes:
         items_: what is ranked, in the order of the codes.
-        notes_: what there is to say about reading and fitting: items without a finite score.
+        notes_: notes on reading and fitting: items without a finite score.
 
     Example:
         >>> from ansatz.estimators.ranker import Ranker

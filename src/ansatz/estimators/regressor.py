@@ -11,7 +11,7 @@ class Regressor(RegressorMixin, Estimator):
 
     With no argument it chooses its recipe from the number of rows: below 100 rows a small
     penalised network in float64 that sees all rows at every step; above, two layers of 128 with
-    early stopping on held-out rows; above 50,000 rows, two of 256. ``recipe_`` says what was done.
+    early stopping on held-out rows; above 50,000 rows, two of 256. ``recipe_`` holds what was done.
 
     Args:
         likelihood: the likelihood of y by name (``ansatz list likelihoods``), or an instance.
@@ -28,7 +28,7 @@ class Regressor(RegressorMixin, Estimator):
 
     References:
         Lakshminarayanan et al. (2017), Simple and scalable predictive uncertainty estimation,
-        section 2.2.1, for the network that predicts mean and spread.
+        section 2.2.1, for the network that predicts mean and standard deviation.
     """
 
     outcome = "number"

@@ -1,4 +1,4 @@
-"""A label for every cell of an image, a signal or a volume as outcome."""
+"""Segmentation: a label for every pixel, voxel or sample."""
 
 from collections.abc import Mapping
 from typing import Any, Unpack
@@ -17,17 +17,17 @@ _OF_TABLES = ("calibration", "x", "widths", "activation", "dropout", "quantile",
 
 
 class Segmenter(Estimator, without=_OF_TABLES):
-    """A network that predicts the class of every cell.
+    """A network that predicts the class of every pixel, voxel or sample.
 
     Args:
-        likelihood: ``"categorical"``: every cell is an outcome of its own; ``"dice"``, ``"focal"``,
+        likelihood: ``"categorical"``: every pixel is an outcome; ``"dice"``, ``"focal"``,
             or ``"sum"`` of several (``likelihood_options={"terms": {"dice": 1, "focal": 1}}``).
         network: ``"unet"``, ``"unet3d"``, ``"attention_unet"``, ``"fcn"``, ``"sliding_window"``,
             ``"linear_pixels"`` or a module that gives ``(B, K, *size)``; ``"auto"`` takes a U-Net.
         inference: ``"point"`` for one network, or ``"ensemble"``: several, whose probabilities are
-            mixed cell by cell and recalibrated by one temperature.
+            mixed pixel by pixel and recalibrated by one temperature.
         members: networks of the ensemble; None takes five.
-        tile: cells along each side of the tiles that larger examples are predicted in, with
+        tile: pixels along each side of the tiles that larger examples are predicted in, with
             overlap; None takes the size of the examples of the fit.
         clean: how predicted masks are tidied: options of :func:`ansatz.data.clean`, like
             ``{"min_size": 20, "fill_holes": True}``.
@@ -38,7 +38,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         epochs: passes over the examples, in place of the recipe's budget.
         batch_size: examples per step.
         holdout: share of the examples that decide when to stop; 0 for none.
-        augment: whether examples are varied, with their masks, while they are learned from, or
+        augment: whether examples are augmented, with their masks, in training, or
             how: ``[Flip((-1, -2)), Rotate90()]`` of :mod:`ansatz.data.augmentation`.
 
     Attributes:
@@ -76,7 +76,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         self.symmetry = symmetry
 
     def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
-        """The class of every cell, ``(N, *size)``.
+        """The class of every pixel, ``(N, *size)``.
 
         Args:
             X: examples as in ``fit``, of any size that the network takes.
@@ -91,7 +91,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         return np.concatenate(found)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """P(class of a cell), ``(N, *size, K)`` in the order of ``classes_``.
+        """P(class of a pixel), ``(N, *size, K)`` in the order of ``classes_``.
 
         Args:
             X: examples as in ``fit``.
@@ -104,13 +104,13 @@ class Segmenter(Estimator, without=_OF_TABLES):
         return torch.cat(found).numpy()
 
     def between_entropy(self, X: Any) -> NDArray[np.float64]:
-        r"""How much the members of an ensemble disagree about every cell, ``(N, *size)`` in nats.
+        r"""How much the members of an ensemble disagree about every pixel, ``(N, *size)`` in nats.
 
         .. math:: H\Big(\sum_s \pi_s p_s\Big) - \sum_s \pi_s H(p_s)
 
         with :math:`p_s` member s's probabilities of the classes, before recalibration: what
-        knowing the member would tell about the class, their mutual information. It is large where
-        more examples would help; where classes overlap and all members say so, it is 0.
+        knowing the member would add about the class, their mutual information. It is large where
+        more examples would help; where classes overlap and all members agree on it, it is 0.
 
         Args:
             X: examples as in ``fit``.
@@ -123,7 +123,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         return torch.cat(found).numpy() if found else np.empty((0, *rows.spec.size))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """The share of cells with the right class.
+        """The share of pixels with the right class.
 
         Args:
             X: examples as in ``fit``.
@@ -137,7 +137,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
     def _given(
         self, X: Any, offset: ArrayLike | None = None, trials: ArrayLike | None = None
     ) -> Given:
-        """Rows to predict, by tiles and with masks cleaned as the arguments say now."""
+        """Rows to predict, by tiles and with masks cleaned by the present arguments."""
         check_is_fitted(self)
         if offset is not None:
             raise UsageError("masks take no offset.")
@@ -146,5 +146,5 @@ class Segmenter(Estimator, without=_OF_TABLES):
 
 
 def _one_by_one(rows: Any) -> Any:
-    """Examples one at a time: K numbers for every cell are many."""
+    """Examples one at a time: K numbers for every pixel are many."""
     return (rows[np.arange(n, n + 1)] for n in range(len(rows)))

@@ -44,7 +44,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     ) -> None:
         super().__init__(likelihood, **options)
 
-    def fit(  # type: ignore[override]  # times have more to tell than one number
+    def fit(  # type: ignore[override]  # times have more than one number
         self,
         X: Any,
         y: Any,

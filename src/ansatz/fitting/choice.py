@@ -22,7 +22,7 @@ from ansatz.training.machine import own_randomness, using_threads
 Row = np.ndarray[Any, Any]  # one number per row
 
 MOST_ROWS = 2_000  # that likelihoods are compared on
-FEWEST_ROWS = 20  # below, a score says nothing
+FEWEST_ROWS = 20  # below, a score means nothing
 PERIODS = 30  # of time, whose sums are taken as independent
 MIXED = {"tweedie", "zero_one_inflated_beta"}  # probability at a point, density elsewhere
 
@@ -82,7 +82,7 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice
 
     The standard error is that of the mean over rows, clustered by group, or by 30 periods of time.
     It is a difference between two ways to fit, each fitted once per fold to rows that the folds
-    share: the variance is multiplied by 1 + the sum of (rows evaluated / rows learned from) over
+    share: the variance is multiplied by 1 + the sum of (rows evaluated / training rows) over
     the folds, 2.5 for three of them (Nadeau and Bengio).
 
     References:
@@ -118,7 +118,7 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice
 
 
 def _sample(job: Job, seed: int) -> Job:
-    """At most 2,000 rows by the hash of their content: copies come together."""
+    """At most 2,000 rows by the hash of their content: duplicates come together."""
     if len(job.y) <= MOST_ROWS:
         return job
     keys = job.keys(seed)

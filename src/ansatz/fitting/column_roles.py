@@ -41,7 +41,7 @@ class ColumnRoles(BaseModel):
     weights: str | None = None
     offset: str | None = None
     exposure: str | None = None
-    task: str | None = None  # the outcome's name, where the columns do not tell it
+    task: str | None = None  # the outcome's name, where the columns do not show it
     group: str | None = None
     time: str | None = None
 
@@ -102,7 +102,7 @@ class ColumnRoles(BaseModel):
 
     @property
     def outcome_columns(self) -> list[str]:
-        """The columns that tell the outcome."""
+        """The columns that hold the outcome."""
         found = [*self.target, self.lower, self.upper, self.trials, self.entry]
         return [name for name in found if name]
 
@@ -169,7 +169,7 @@ class ColumnRoles(BaseModel):
         return found
 
     def trial_counts(self, frame: pd.DataFrame) -> NDArray[np.float64] | None:
-        """The numbers of trials, or None where they are not told."""
+        """The numbers of trials, or None where no column holds them."""
         if self.trials is None or self.trials not in frame.columns:
             return None
         return read_numbers(frame, self.trials, least=0.0)

@@ -158,7 +158,7 @@ def _choose(problem: Problem, task: Task, learn: Job) -> tuple[Choice | None, Ta
     """Lets the training rows choose among the likelihoods that the values allow."""
     if len(problem.candidates) == 1:
         return None, task
-    task.check_settings(learn)  # what is wrong is said before likelihoods are compared
+    task.check_settings(learn)  # raises what is wrong before likelihoods are compared
     choices: list[Choice] = []
 
     def choose() -> str:

@@ -2,15 +2,15 @@
 
 import copy
 
+import numpy as np
 import torch
 
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Fitted, OutOfFold
 from ansatz.fitting.intervals import conformal_scores
-from ansatz.fitting.job import Job, thinned
+from ansatz.fitting.job import Job, take, thinned
 from ansatz.fitting.model import Model
 from ansatz.fitting.recipe import STREAM
-from ansatz.fitting.split import hold_out
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
 from ansatz.likelihoods import Likelihood
@@ -20,14 +20,10 @@ FINISHING = 20_000  # rows of a sample, from which refits estimate what a fit le
 
 
 def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bool = True) -> Model:
-    """Fits a task to the rows of a job.
+    """Fits a task to the rows of a job, from the weights of a previous model if there is one.
 
-    Args:
-        task: what to fit; its outcome has read the rows.
-        job: the rows.
-        previous: a model whose weights the fit begins with.
-        finish: whether the outcome estimates what the fit leaves open (a temperature, a baseline
-            hazard); refits that serve such an estimate do without.
+    ``finish`` lets the outcome estimate what the fit leaves open (a temperature, a baseline
+    hazard); refits that serve such an estimate do without.
     """
     task = task._replace(outcome=copy.copy(task.outcome))
     likelihood = task.likelihood(job.target, job.mass)
@@ -58,7 +54,9 @@ def _hold_out(task: Task, job: Job, likelihood: Likelihood) -> tuple[Job, Job]:
         raise UsageError(f"calibration must be a share of the rows in (0, 1), got {share!r}.")
     if likelihood.event_ndim or job.target.classes:
         raise UsageError(f"{likelihood.name} has no intervals of numbers to calibrate.")
-    return hold_out(job, float(share), job.keys(seed), seed=derive(seed, "calibration"))
+    parts = job.split(seed=derive(seed, "calibration"), test=float(share), keys=job.keys(seed))
+    rest = np.setdiff1d(np.arange(len(job.y)), parts.test)
+    return take(job, rest)._replace(valid=None), take(job, parts.test)
 
 
 def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:

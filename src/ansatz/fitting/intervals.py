@@ -23,12 +23,12 @@ def conformal_scores(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
 
     .. math:: s_i = -\log \min\{P(Y \le y_i),\; P(Y \ge y_i)\}
 
-    for a likelihood, which adapts the interval to the spread and the skewness at each x; for a loss
-    without a spread the absolute error.
+    for a likelihood, which adapts the interval to the dispersion and the skewness at each x; for a
+    loss without a dispersion the absolute error.
 
     Args:
         likelihood: the served likelihood.
-        raw: ``(N, ...)``, of rows that the model did not learn from.
+        raw: ``(N, ...)``, of rows that the model was not trained on.
         y: ``(N,)``, or ``(N, K)`` for K targets.
 
     Example:
@@ -52,7 +52,7 @@ def conformal_scores(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
 
 
 def _width(likelihood: Likelihood, raw: Tensor) -> Tensor:
-    """The spread of the outer quantiles where there are some, else 1."""
+    """The distance of the outer quantiles where there are some, else 1."""
     if isinstance(likelihood, Quantiles) and len(likelihood.levels) > 1:
         q = likelihood.quantiles(raw)
         return q[..., -1] - q[..., 0]
@@ -168,7 +168,7 @@ def interval_of(
 
 
 def require_scores(model: "Model") -> Tensor:
-    """The conformal scores of the rows held out for them; an error that says how to get some."""
+    """The conformal scores of the rows held out for them; the error names how to get some."""
     if model.conformal_scores is None:
         raise UsageError(
             "conformal intervals need rows held out: fit with calibration=0.2, or give some that "

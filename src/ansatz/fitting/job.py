@@ -1,7 +1,7 @@
 """One fit with everything read and typed."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
 
-from ansatz.data import row_keys
+from ansatz.data import row_keys, split_rows
+from ansatz.data.split import Split as SplitRows
 from ansatz.errors import DataError
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.spec import TargetSpec
+
+if TYPE_CHECKING:
+    from ansatz.fitting.task import Task
 
 
 class Job(NamedTuple):
@@ -28,7 +32,7 @@ class Job(NamedTuple):
     precision: Tensor | None = None  # R's prior weights, for linear models
     group: NDArray[Any] | None = None  # rows alike in it stay on one side of every inner split
     time: NDArray[Any] | None = None  # every inner split is forward in it
-    part: NDArray[Any] | None = None  # "train", "validation" or "test", where the data say so
+    part: NDArray[Any] | None = None  # "train", "validation" or "test", where the data hold it
     valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
     held_out: "Job | None" = None  # other rows that stop the training, in place of ``valid``
     total: float | None = None  # the sum of all weights, where the rows are a sample
@@ -43,6 +47,20 @@ class Job(NamedTuple):
         """A hash of each row's features and outcome: duplicates share it."""
         found: NDArray[np.uint64] = row_keys(self.rows, self.y.numpy(), seed=seed)
         return found
+
+    def split(
+        self, *, seed: int, test: float = 0.0, valid: float = 0.0, keys: Any = None
+    ) -> SplitRows:
+        """Splits the rows by the hash of their content, their group or their time."""
+        return split_rows(
+            self.keys(seed) if keys is None else keys,
+            seed=seed,
+            test=test,
+            valid=valid,
+            group=self.group,
+            time=self.time,
+            weight=self.weight.numpy(),
+        )
 
 
 def take(job: Job, rows: NDArray[np.intp]) -> Job:
@@ -107,5 +125,55 @@ def read_weights(sample_weight: ArrayLike | None, rows: Any) -> NDArray[np.float
     except ValueError as error:
         raise DataError(str(error)) from None
     if weight.sum() == 0:  # scikit-learn < 1.8 lets them pass
-        raise DataError("Sample weights are all zero: there is no row to learn from.")
+        raise DataError("Sample weights are all zero: there is no row to train on.")
     return weight
+
+
+def make_job(
+    task: "Task",
+    rows: Any,
+    y: Any,
+    sample_weight: ArrayLike | None = None,
+    offset: ArrayLike | None = None,
+    precision: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    *,
+    reset: bool,
+    fitting: bool = True,
+) -> Job:
+    """Reads the outcomes, weights and so on of rows; rows of weight 0 are left out.
+
+    ``reset`` lets the outcome remember names and classes; without ``fitting`` the class weights
+    are those of the fit.
+    """
+    outcome = task.outcome
+    codes, target = outcome.encode(outcome.beside(y, rows), task.settings, reset=reset)
+    if len(codes) != len(rows):
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"X has {len(rows)} rows and y has {len(codes)}."
+        )
+    weight, count = read_weights(sample_weight, rows), len(rows)
+    given = read_column("offset", offset, count), read_column("precision", precision, count)
+    seen = weight > 0
+    columns = [
+        None if each is None else each[seen] for each in (*given, read_groups(groups, count))
+    ]
+    if not seen.all():
+        rows, codes, weight = rows[seen], codes[seen], weight[seen]
+    weighted = (
+        outcome.reweight(codes, weight, task.settings)
+        if fitting
+        else outcome.weighted(codes, weight)
+    )
+    job = Job(
+        rows,
+        torch.from_numpy(np.array(codes)),  # a copy: the given one may be read-only
+        target,
+        torch.from_numpy(weighted),
+        None if columns[0] is None else torch.from_numpy(columns[0]),
+        torch.from_numpy(np.flatnonzero(seen)),
+        None if columns[1] is None else torch.from_numpy(columns[1]),
+        columns[2],
+    )
+    return outcome.read(job)

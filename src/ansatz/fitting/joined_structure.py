@@ -39,9 +39,9 @@ class JoinedRows:
 
     def describe(self) -> dict[str, Any]:
         """The number of parts' features, and what each part's are called."""
-        told = {name: rows.describe() for name, rows in self.parts.items()}
-        count = sum(each["count"] for each in told.values())
-        return {"names": None, "count": count, "columns": None, "parts": told}
+        described = {name: rows.describe() for name, rows in self.parts.items()}
+        count = sum(each["count"] for each in described.values())
+        return {"names": None, "count": count, "columns": None, "parts": described}
 
 
 class JoinedEncoder:

@@ -136,42 +136,22 @@ class Given(NamedTuple):
 
 @dataclass
 class Model:
-    """What a fit leaves behind; one class for every structure, outcome and inference.
-
-    Args:
-        task: what was fitted; its outcome knows the classes.
-        posterior: what is known about the weights, the encoder in it.
-        features: what the rows are called, from :meth:`Rows.describe`.
-        recipe: of the training; None for a model that was solved.
-        history: of the training.
-        has_offset: whether it was fitted with an offset, and needs one to predict.
-        linear: the exact linear fits, with standard errors, one for each target.
-        iterations: steps of the training, or of the solver.
-        out_of_fold: what was said of training rows by networks that left them out.
-        recalibration: of the predictive.
-        conformal_scores: of rows that nothing else has seen.
-        uses: the column roles of a model of ``ansatz.fit``.
-        row_keys: hashes of the training rows.
-        evidence: what ``ansatz.fit`` recorded.
-        summary: that was saved with the model.
-        optimizer_state: from which ``partial_fit`` goes on.
-        notes: sentences about the training.
-    """
+    """A fitted model; one class for every structure, outcome and inference."""
 
     task: Task
-    posterior: Posterior
-    features: dict[str, Any]
-    recipe: Recipe | None = None
+    posterior: Posterior  # of the weights; the encoder is part of it
+    features: dict[str, Any]  # names of the features, from :meth:`Rows.describe`
+    recipe: Recipe | None = None  # None for a model that was solved
     history: History | None = None
-    has_offset: bool = False
-    linear: list[LinearFit] = field(default_factory=list)
-    iterations: int = 0
-    out_of_fold: Any = None
+    has_offset: bool = False  # then it needs one to predict
+    linear: list[LinearFit] = field(default_factory=list)  # exact fits, one for each target
+    iterations: int = 0  # of the training or the solver
+    out_of_fold: Any = None  # predictions of rows by networks that left them out
     recalibration: Recalibration | None = None
-    conformal_scores: Tensor | None = None
+    conformal_scores: Tensor | None = None  # of rows that nothing else has seen
     column_roles: ColumnRoles | None = None
-    row_keys: NDArray[np.uint64] | None = None
-    evidence: dict[str, Any] = field(default_factory=dict)
+    row_keys: NDArray[np.uint64] | None = None  # hashes of the training rows
+    evidence: dict[str, Any] = field(default_factory=dict)  # what ``ansatz.fit`` recorded
     summary: "SavedSummary | None" = None
     optimizer_state: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
@@ -214,7 +194,7 @@ class Model:
 
     @property
     def likelihood_name(self) -> str:
-        """The likelihood as the user would say it: a censored Weibull distribution is weibull."""
+        """The likelihood by the name that the user gives: a censored Weibull is weibull."""
         likelihood = self.likelihood
         return str(getattr(likelihood, "likelihood", likelihood).name)
 
@@ -285,8 +265,7 @@ class Model:
 
     def evaluate(self, job: Job, notes: list[str] | None = None) -> Metrics:
         """Every metric that applies, on the rows of a job."""
-        said = [] if notes is None else notes
-        served = self.predictive(job.rows, job.offset, notes=said)
+        served = self.predictive(job.rows, job.offset, notes=[] if notes is None else notes)
         found: Metrics = self.outcome.evaluate(served, job.y, job.weight)
         return found
 

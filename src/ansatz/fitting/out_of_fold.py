@@ -15,17 +15,11 @@ from ansatz.fitting.job import Job, take
 from ansatz.fitting.task import Task
 from ansatz.likelihoods import Likelihood
 
-Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # rows to learn from, rows to evaluate
+Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # training rows, rows to evaluate
 
 
 def choose_folds(job: Job, count: int, seed: int) -> Folds:
-    """Folds by the hash of the rows' content or group; by time, each evaluated by its past.
-
-    Args:
-        job: the rows.
-        count: how many; less if there are fewer groups, none if rows cannot be parted.
-        seed: another seed, other folds.
-    """
+    """Folds by the hash of the rows' content or group; by time, each evaluated by its past."""
     keys = job.keys(seed)
     weight = job.weight.numpy()
     if job.time is not None:
@@ -100,7 +94,7 @@ FOLDS = 5
 
 
 class Refit(NamedTuple):
-    """What a model says that learned from the rows ``inside`` and not from those ``outside``."""
+    """Predictions of a model trained on the rows ``inside`` and not on those ``outside``."""
 
     inside: Tensor
     outside: Tensor

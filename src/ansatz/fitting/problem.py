@@ -14,11 +14,11 @@ from ansatz.errors import DataError
 from ansatz.fitting.column_roles import ColumnRoles, is_numeric
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.contracts.structure import Structure
-from ansatz.fitting.job import Job, read_column, read_weights
+from ansatz.fitting.job import Job, make_job
 from ansatz.fitting.request import Request
 from ansatz.fitting.task import Task, split_options
 from ansatz.registry import load
-from ansatz.structures.registry import DEFAULT, recognizers
+from ansatz.structures.registry import DEFAULT, claims, recognizers, row_recognizers
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -60,8 +60,8 @@ class Problem(NamedTuple):
     notes: list[str]
     fingerprint: str  # of the rows
     given: Any = None  # the outcomes, where they are not columns of the frame
-    task: str | None = None  # the outcome's name, where the likelihood does not tell it
-    part: str | None = None  # the column that says which rows are for training and which for tests
+    task: str | None = None  # the outcome's name, where the likelihood does not imply it
+    part: str | None = None  # the column that marks rows for training and test
     columns: list[Any] = []  # what each column of a table was taken for  # noqa: RUF012
     on_disk: OnDisk | None = None  # where frame and rows are a sample
 
@@ -137,7 +137,7 @@ def check_known(model: "Model", frame: pd.DataFrame, origin: str) -> None:
 def locate(
     error: DataError, origin: str, frame: pd.DataFrame, column_roles: ColumnRoles
 ) -> DataError:
-    """The same error, told of a table: its name, the column, and rows as the table counts them."""
+    """Adds the name of the table, the column and its row number to an error."""
     where = "" if str(error).startswith(("row ", "column ")) else f"{column_roles.outcome_name}: "
     named = (
         where
@@ -195,7 +195,7 @@ def reading(request: Request) -> AbstractContextManager[Problem]:
 
 
 def how(request: Request) -> dict[str, Any]:
-    """What a structure is told about reading the data of a request."""
+    """The options with which a structure reads the data of a request."""
     options = request.options
     return {
         "likelihood": options["likelihood"],
@@ -210,26 +210,24 @@ def how(request: Request) -> dict[str, Any]:
 def structure_of(
     data: Any, asked: str | None = None, options: Mapping[str, Any] | None = None
 ) -> str:
-    """The structure of data for a fit, by name."""
-    if asked is not None and asked != "auto":
-        structures.registry.get(asked)
-        return asked
-    return _first("recognizes", data, options or {})
+    """Names the structure of data for a fit; a wrong name suggests the nearest right one."""
+    given = [name for option, name in claims.items() if (options or {}).get(option) is not None]
+    return _structure(asked, given, recognizers, data)
 
 
 def structure_of_rows(X: Any, asked: str = "auto") -> str:
-    """The structure of what was handed to an estimator as X, by name."""
-    if asked != "auto":
+    """Names the structure of what was given to an estimator as X."""
+    return _structure(asked, [], row_recognizers, X)
+
+
+def _structure(
+    asked: str | None, given: list[str], questions: Mapping[str, str], about: Any
+) -> str:
+    if asked is not None and asked != "auto":
         structures.registry.get(asked)
         return asked
-    return _first("recognizes_rows", X)
-
-
-def _first(question: str, *about: Any) -> str:
-    for name, module in recognizers.items():
-        if load(f"{module}:{question}")(*about):
-            return name
-    return DEFAULT
+    found = (name for name, place in questions.items() if load(place)(about))
+    return given[0] if given else next(found, DEFAULT)
 
 
 def read_job(problem: Problem, task: Task) -> Job:
@@ -240,7 +238,7 @@ def read_job(problem: Problem, task: Task) -> Job:
     frame = problem.frame
     weight, offset = problem.column_roles.weight(frame), problem.column_roles.offsets(frame)
     try:
-        job = _read(problem, task, weight, offset)
+        job = make_job(task, problem.rows, problem.outcomes, weight, offset, reset=True)
     except DataError as error:
         raise locate(error, problem.origin, frame, problem.column_roles) from None
     rows = frame.index.to_numpy()[job.index.numpy()]  # errors name rows as the table counts them
@@ -248,27 +246,6 @@ def read_job(problem: Problem, task: Task) -> Job:
         job = job._replace(index=torch.from_numpy(rows + 1))
     group, time, part = _order(problem)
     return job._replace(group=group, time=time, part=part)
-
-
-def _read(problem: Problem, task: Task, weight: Any, offset: Any) -> Job:
-    rows, outcome = problem.rows, task.outcome
-    codes, target = outcome.encode(
-        outcome.beside(problem.outcomes, rows), task.settings, reset=True
-    )
-    mass, extra = read_weights(weight, rows), read_column("offset", offset, len(rows))
-    seen = mass > 0  # a row of weight 0 is a row that is not there
-    if not seen.all():
-        rows, codes, mass = rows[seen], codes[seen], mass[seen]
-        extra = None if extra is None else extra[seen]
-    job = Job(
-        rows,
-        torch.from_numpy(np.array(codes)),  # a copy: the given one may be read-only
-        target,
-        torch.from_numpy(outcome.reweight(codes, mass, task.settings)),
-        None if extra is None else torch.from_numpy(extra),
-        torch.from_numpy(np.flatnonzero(seen)),
-    )
-    return outcome.read(job)
 
 
 def _order(problem: Problem) -> tuple[Any, Any, Any]:

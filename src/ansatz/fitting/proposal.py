@@ -47,7 +47,7 @@ def candidates(y: Any, *, exposure: bool = False, censored: bool = False) -> lis
     Zeros are in excess when their share p exceeds :math:`e^{-\bar y}` by two standard errors. No
     Poisson distribution given x does without it: by Jensen's inequality
     :math:`p = E[e^{-\mu(x)}] \ge e^{-E[\mu(x)]}`, so that fewer zeros never speak for inflation,
-    and whether more of them do is for the log score given x to say. The same holds for
+    and whether more of them do, the log score given x decides. The same holds for
     over-dispersion, which variation of x alone brings about; so nothing else is tested here.
 
     Args:
@@ -65,7 +65,7 @@ def candidates(y: Any, *, exposure: bool = False, censored: bool = False) -> lis
     if _is_binary(levels, counts):
         return ["bernoulli"]
     if len(levels) == 1:
-        return ["normal"]  # nothing to tell likelihoods apart by
+        return ["normal"]  # nothing to compare likelihoods by
     values = values.astype(np.float64)
     if not (np.abs(values) < HUGE).all():
         return ["normal"]

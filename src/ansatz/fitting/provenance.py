@@ -70,7 +70,7 @@ class RowChecksums(BaseModel):
 
     @classmethod
     def of(cls, problem: Problem, job: Job, parts: Parts) -> "RowChecksums":
-        """The marks of a table and its split."""
+        """The checksums of a table and its split."""
         seen = problem.seen
         return cls(
             count=len(problem.frame),
@@ -87,16 +87,16 @@ class Provenance(BaseModel):
 
     Args:
         source: where the table was.
-        request: the options that were given, those of the run aside; what JSON cannot say is its
+        request: the options that were given, those of the run aside; what JSON cannot hold is its
             repr.
         column_roles: what the special columns are for.
         test: share of the rows kept for the test.
         given: whether the parts for training and test are the data's own.
-        holdout: share of the rows to learn from that stopped the training.
+        holdout: share of the training rows that stopped the training.
         chosen: the likelihood that was fitted.
         likelihood_options: its options.
         network: that was fitted.
-        rows: the marks of the rows.
+        rows: the checksums of the rows.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -150,7 +150,7 @@ def provenance_of(model: Any, name: str = "the model") -> Provenance | None:
 
 
 def tables_of(problem: Problem) -> tuple[Any, ...]:
-    """All that tells the rows of a problem apart: the columns, and the grids beside them."""
+    """All that identifies the rows of a problem: the columns, and the grids beside them."""
     frame = problem.frame.reset_index(drop=True)
     if problem.has_own_columns:
         return (frame,)

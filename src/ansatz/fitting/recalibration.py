@@ -38,7 +38,7 @@ class Recalibration(NamedTuple):
 
 
 def kind_of(likelihood: Likelihood) -> Kind | None:
-    """What can be recalibrated in a likelihood; None for one without a spread of its own."""
+    """What can be recalibrated in a likelihood; None for one without a dispersion of its own."""
     if likelihood.name in ("bernoulli", "categorical", "von_mises"):
         return "temperature"
     if not likelihood.has_distribution or likelihood.name in ("cox", "discrete_hazard"):

@@ -1,4 +1,4 @@
-"""How a network is trained when the user does not say: a function of counts and types alone."""
+"""The default recipe of a training: a function of counts and types alone."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Facts
 
 SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
-FEW = 500  # below it a spread that varies with x costs more than it tells
+FEW = 500  # below it a dispersion that varies with x costs more than it explains
 LARGE = 50_000
 MANY = 10_000  # from here on there are rows enough to bend sharply: numbers are cut in bins
 COUPLED = 100_000  # rows up to which a likelihood that couples rows sees all of them at every step
@@ -54,7 +54,7 @@ class Recipe(BaseModel):
         members: networks that are trained; more than one is an ensemble.
         bins: number of bins into which the range of a number is cut, for features beside the number
             itself; 0 for none.
-        augment: whether grids are varied at random while they are learned from; records of
+        augment: whether grids are augmented in training; records of
             augmentations in place of the default ones.
         symmetry: the group that predicted masks are averaged over; None for none.
     """
@@ -267,7 +267,7 @@ class RecipeOptions(NamedTuple):
         changes = {name: value for name, value in given.items() if value is not None}
         if self.symmetry is not None:
             changes["symmetry"] = None if self.symmetry == "none" else self.symmetry
-        elif self.augment not in (None, True):  # not learned from turned examples, perhaps
+        elif self.augment not in (None, True):  # perhaps not trained on rotated examples
             changes["symmetry"] = None
         if needs_double(y):
             changes["dtype"] = "float64"
@@ -284,7 +284,7 @@ class RecipeOptions(NamedTuple):
 
 
 def plain_augment(given: Augment | None) -> bool | list[dict[str, Any]] | None:
-    """The option ``augment`` as JSON can hold it: what it says, or records of augmentations."""
+    """The option ``augment`` as JSON can hold it: a Boolean, or records of augmentations."""
     return given if given is None or isinstance(given, bool) else to_records(given)
 
 

@@ -42,7 +42,7 @@ class Replay(NamedTuple):
 
     @property
     def learn(self) -> Job:
-        """The rows that the model learned from, those that stopped it among them."""
+        """The training rows, those that stopped the training among them."""
         return take(self.job, self.parts.learn)
 
     @property
@@ -52,7 +52,7 @@ class Replay(NamedTuple):
 
 
 def replay(model: Any, data: Any = None) -> Replay:
-    """The rows of a fit: read again from where they were, verified, and parted as they were.
+    """Reads the rows of a fit again, verifies them, and splits them as the fit did.
 
     Args:
         model: a model's folder, a ``Fit``, an estimator or a ``Model``.
@@ -94,7 +94,7 @@ def _name(fit: Fit) -> str:
 
 
 def _given(name: str, model: Model, data: Any) -> Replay:
-    """Rows for a model that remembers none: nothing tells whether it learned from them."""
+    """Takes rows for a model without a record of its own; it may have trained on them."""
     if not isinstance(data, tuple):
         raise ModelError(
             f"{name} was saved without a record of its rows: by an older version, from a table "
@@ -114,7 +114,7 @@ def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem
     given = _find(name, provenance.source) if data is None else data
     source = Source.of(given)
     asked, reader = provenance.asked.options, provenance.asked.reader()
-    if source.kind != "file":  # what else was said is in the rows
+    if source.kind != "file":  # other options are in the rows
         reader = {name: reader[name] for name in ("tiles",) if name in reader}
     if isinstance(given, pd.DataFrame):
         given = given.copy(deep=False)  # its columns get names
@@ -175,5 +175,5 @@ def _verify_split(name: str, then: RowChecksums, now: RowChecksums) -> None:
     if then != now:
         raise ModelError(
             f"{name}: this version parts the rows otherwise than the one that fitted it: its test "
-            "rows cannot be told. Fit it again."
+            "rows cannot be found. Fit it again."
         )

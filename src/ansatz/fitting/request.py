@@ -91,7 +91,7 @@ class Request(NamedTuple):
         """The options of network, likelihood and training; ``owner.key`` is the key of its owner.
 
         Those of the likelihood and of networks other than the default keep their owner's name:
-        their constructors say what they take.
+        their constructors check them.
         """
         found: dict[str, Any] = {
             name: self.given[name] for name in ("pretrained", "freeze") if name in self.given
@@ -117,7 +117,7 @@ class Request(NamedTuple):
                 check(value)
 
     def record(self) -> dict[str, Any]:
-        """The options that decide the model, as JSON can say them."""
+        """The options that decide the model, as JSON can hold them."""
         from ansatz.storage.json_file import plain
 
         table = declared(FitOptions)
@@ -214,7 +214,7 @@ def _model(table: type) -> "type[BaseModel]":
 
 
 def _checked(kind: Any, option: Option) -> Any:
-    """The type of a value as JSON can say it, with the limits of its numbers and texts."""
+    """The type of a value as JSON can hold it, with the limits of its numbers and texts."""
     from pydantic import Field
 
     if get_origin(kind) in (Union, UnionType):
@@ -307,7 +307,7 @@ def refuse_foreign(
                     spelled = f"'{name}'" if flag == f"--{name}" else f"'{name}' ({flag})"
                     mine = OWNERS.get(structure, Owner(structure))
                     known = mine.data or f"of structure {structure}"
-                    advice = "" if fitted else f", or say --x {owner} if that is what they are"
+                    advice = "" if fitted else f", or give --x {owner} if that is what they are"
                     raise UsageError(
                         f"{spelled} is an option of {each.data}, and these are {known}: leave it "
                         f"out{advice}."

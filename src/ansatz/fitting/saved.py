@@ -47,7 +47,7 @@ from ansatz.storage import (
 )
 from ansatz.training import History, Supervised
 
-_DEFAULTS: dict[str, Any] = {  # of arguments that JSON cannot say, or that older models lack
+_DEFAULTS: dict[str, Any] = {  # of arguments that JSON cannot hold, or that older models lack
     "random_state": 0,
     "inference": "point",
     "device": "auto",
@@ -255,7 +255,7 @@ def _trained(
 
 
 def _arguments(record: Specification, network: nn.Module | None) -> dict[str, Any]:
-    """The estimator's arguments; what JSON cannot say is made from the rest of the record."""
+    """The estimator's arguments; what JSON cannot hold is made from the rest of the record."""
     unknown = [name for name in record.parameters if name not in ARGUMENTS | fit_settings()]
     if unknown:
         raise ModelError(f"unknown parameter '{unknown[0]}'.")
@@ -349,7 +349,7 @@ def _outputs(trained: Trained) -> int:
 
 
 def _plain_parameters(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that JSON can say; objects are recorded elsewhere."""
+    """The arguments that JSON can hold; objects are recorded elsewhere."""
     plain: dict[str, Any] = {}
     for name, value in arguments.items():
         if isinstance(value, (nn.Module, np.random.RandomState)):

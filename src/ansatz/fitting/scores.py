@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.data.streams import Moments
+from ansatz.data.streams.learner import Moments
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.fit_model import fit_model
@@ -147,7 +147,7 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
         messages = linear_messages(model)
     elif learn.rows.has_features:  # without them it is the constant model
         posterior, messages = structure.baseline(likelihood, learn, task.settings.seed)
-        if posterior is not None:  # the network's own notes say the same
+        if posterior is not None:  # the network's own notes are the same
             answers["linear"] = lambda job: posterior.predictive(job.rows, job.offset, notes=[])
     answers["constant"] = lambda job: constant_predictive(likelihood, learn, job)
 
@@ -169,8 +169,8 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
             messages.append(f"{', '.join(left)}: on a sample of {len(test.y):,} test rows.")
     if is_linear(model):
         found["linear"] = found["metrics"]
-    said = (*(f"evaluated rows: {note}" for note in notes), *messages)
-    return Scores(found["metrics"], found.get("linear"), found["constant"], said)
+    reported = (*(f"evaluated rows: {note}" for note in notes), *messages)
+    return Scores(found["metrics"], found.get("linear"), found["constant"], reported)
 
 
 def is_linear(model: Model) -> bool:
@@ -198,9 +198,9 @@ def cross_validate(task: Task, job: Job, number: Rows) -> Scores:
 
 
 def linear_messages(model: Model) -> list[str]:
-    """What the fit of an exact linear model had to say."""
-    said = [message for fit in model.linear for message in fit.messages]
-    return list(dict.fromkeys(f"linear model: {sentence}" for sentence in said))
+    """The messages of the exact linear fits."""
+    messages = [message for fit in model.linear for message in fit.messages]
+    return list(dict.fromkeys(f"linear model: {sentence}" for sentence in messages))
 
 
 def _mean(parts: list[Metrics | None], weights: list[float]) -> Metrics:

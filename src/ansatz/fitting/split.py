@@ -1,4 +1,4 @@
-"""The rows of one fit in parts: to learn from, to stop by, to evaluate by."""
+"""The split of rows into training, validation and test."""
 
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ class Parts(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows are learned from, stop the training, and evaluate."""
+        """The numbers of rows for training, validation and test."""
         valid = len(self.valid)
         return {"train": len(self.learn) - valid, "valid": valid, "test": len(self.test)}
 
@@ -52,7 +52,7 @@ def split(job: Job, task: Task, test: float, seed: int, *, given: bool = False) 
 
     Args:
         job: the rows.
-        task: tells which share of them stops the training.
+        task: decides which share of them stops the training.
         test: share of the rows for the test.
         seed: of the hash.
         given: take the parts that the data come in (``job.part``).
@@ -63,15 +63,7 @@ def split(job: Job, task: Task, test: float, seed: int, *, given: bool = False) 
         return _given(job, task, keys, seed)
     valid = holdout_share(job, task, test) * (1 - test)
     try:
-        found = split_rows(
-            keys,
-            seed=seed,
-            test=test,
-            valid=valid,
-            group=job.group,
-            time=job.time,
-            weight=job.weight.numpy(),
-        )
+        found = job.split(seed=seed, test=test, valid=valid, keys=keys)
     except DataError as error:
         raise DataError(f"{error}{_advice(job, task)}") from None
     learn = np.sort(np.concatenate([found.train, found.valid]))
@@ -85,17 +77,7 @@ def _given(job: Job, task: Task, keys: NDArray[Any], seed: int) -> Parts:
     valid = np.flatnonzero(job.part[learn] == "validation")
     if not len(valid):
         share = holdout_share(job, task, len(test) / len(job.part))
-        rest = take(job, learn)
-        found = split_rows(
-            keys[learn],
-            seed=seed,
-            test=0.0,
-            valid=share,
-            group=rest.group,
-            time=rest.time,
-            weight=rest.weight.numpy(),
-        )
-        valid = np.sort(found.valid)
+        valid = np.sort(take(job, learn).split(seed=seed, valid=share, keys=keys[learn]).valid)
     return Parts(learn, valid, test)
 
 
@@ -111,7 +93,7 @@ def holdout_share(job: Job, task: Task, test: float) -> float:
 
 
 def folds_of(job: Job, task: Task, folds: int, seed: int) -> Rows:
-    """The fold of each row, copies and groups in one."""
+    """The fold of each row; duplicates and groups stay in one."""
     job = task.outcome.plain(job)
     keys = job.keys(seed)
     try:
@@ -131,19 +113,19 @@ Keys = NDArray[np.uint64]
 
 
 def describe_duplicates(keys: Keys) -> list[str]:
-    """A sentence about the rows of a table that are copies of others, if there are any."""
+    """Reports the number of duplicate rows, if there are any."""
     count = len(keys) - len(np.unique(keys))
     if count == 0:
         return []
-    what = "is a copy" if count == 1 else "are copies"
+    what = "is a duplicate" if count == 1 else "are duplicates"
     return [
-        f"{count} of {len(keys)} rows {what} of another; copies stay on one side of every split "
-        "by content."
+        f"{count} of {len(keys)} rows {what} of another; they stay on one side of every split by "
+        "content."
     ]
 
 
 def are_duplicates(learned: Keys, evaluated: Keys) -> NDArray[np.bool_]:
-    """Which of the rows to evaluate by are copies of rows that were learned from."""
+    """Finds the evaluated rows that are duplicates of training rows."""
     found: NDArray[np.bool_] = find_duplicates(learned, evaluated)
     return found
 
@@ -151,68 +133,37 @@ def are_duplicates(learned: Keys, evaluated: Keys) -> NDArray[np.bool_]:
 def warn_of_duplicates(
     mask: NDArray[np.bool_], honest: dict[str, float | None] | None
 ) -> list[str]:
-    """What copies among the evaluated rows do to the metrics."""
+    """Warns of duplicates among the evaluated rows, with the metrics without them."""
     count = int(mask.sum())
     if count == 0:
         return []
     known = [f"{name} {value:.4g}" for name, value in (honest or {}).items() if value is not None]
     without = ", ".join(known) or "no row is left"
     share = f"{count} of {len(mask)} evaluated rows ({count / len(mask):.0%})".replace("%", " %")
-    return [f"{share} are copies of rows learned from; without them: {without}."]
+    return [f"{share} are duplicates of training rows; without them: {without}."]
 
 
 def stopping_rows(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
-    """Rows held out by the hash of their content, so that copies fall on one side."""
+    """Rows held out by the hash of their content, so that duplicates fall on one side."""
     if recipe.holdout == 0 or len(job.y) < 2:
         return np.empty(0, dtype=np.intp)
-    return split_rows(
-        job.keys(seed),
-        seed=seed,
-        test=0.0,
-        valid=recipe.holdout,
-        group=job.group,
-        time=job.time,
-        weight=job.weight.numpy(),
-    ).valid
+    return job.split(seed=seed, valid=recipe.holdout).valid
 
 
-def stopping_folds(job: Job, train: NDArray[np.intp], recipe: Recipe, seed: int) -> Tensor | None:
-    """The fold of each training row, copies in one, where folds stop the training."""
+def stopping_folds(job: Job, recipe: Recipe, seed: int) -> Tensor | None:
+    """The fold of each training row, duplicates in one, where folds stop the training."""
     if not recipe.folds:
         return None
-    keys = job.keys(seed)[train]
-    group = None if job.group is None else job.group[train]
+    keys, group = job.keys(seed), job.group
     if len(np.unique(keys)) < 2 * recipe.folds:
         return None
     if job.time is not None:  # forward only: the latest rows evaluate, the others never do
-        latest = split_rows(keys, seed=seed, test=1 / recipe.folds, valid=0.0, time=job.time[train])
-        folds = np.full(len(train), -1)
+        latest = split_rows(keys, seed=seed, test=1 / recipe.folds, valid=0.0, time=job.time)
+        folds = np.full(len(keys), -1)
         folds[latest.test] = 0
         return torch.from_numpy(folds)
     count = recipe.folds if group is None else min(recipe.folds, len(np.unique(group.astype(str))))
     if count < 2:
         return None
-    weight = job.weight.numpy()[train]
+    weight = job.weight.numpy()
     return torch.from_numpy(fold_numbers(keys, count, seed=seed, group=group, weight=weight))
-
-
-def hold_out(job: Job, share: float, keys: NDArray[np.uint64], seed: int) -> tuple[Job, Job]:
-    """Rows to learn from, and rows that nothing but conformal intervals will see.
-
-    Args:
-        job: all rows.
-        share: of them that is held out.
-        keys: ``(N,)`` hashes of their content, the same for copies.
-        seed: of the split.
-    """
-    parts = split_rows(
-        keys,
-        seed=seed,
-        test=share,
-        valid=0.0,
-        group=job.group,
-        time=job.time,
-        weight=job.weight.numpy(),
-    )
-    rest = np.setdiff1d(np.arange(len(job.y)), parts.test)
-    return take(job, rest)._replace(valid=None), take(job, parts.test)

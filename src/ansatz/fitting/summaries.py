@@ -54,8 +54,8 @@ def summarize(
     """A linear model's summary as R prints it; for a network what takes its place.
 
     A network has no coefficients, no AIC and no in-sample deviance test: it has the deviance that
-    it explains on rows it did not learn from, and average marginal effects, their intervals from
-    refits to bootstrap samples of the rows that it did learn from. Cells of grids are no columns
+    it explains on held-out rows, and average marginal effects, their intervals from
+    refits to bootstrap samples of the training rows. Pixels of images are not columns
     that could have effects: there it is the table of the network's layers.
     """
     model = estimator.model_

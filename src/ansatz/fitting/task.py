@@ -175,7 +175,7 @@ class Settings:
 
     @property
     def trainer_options(self) -> dict[str, Any]:
-        """What :class:`~ansatz.training.Trainer` is told."""
+        """The options of :class:`~ansatz.training.Trainer`."""
         return {
             "device": self.device,
             "time_limit": self.time_limit,
@@ -209,7 +209,7 @@ class Task(NamedTuple):
         """The likelihood of such outcomes, which knows the number of classes.
 
         Few rows cannot distinguish a dispersion that varies with x from one that does not: below a
-        number that the inference tells, a likelihood given by name has a constant dispersion, and
+        number that the inference sets, a likelihood given by name has a constant dispersion, and
         so has a linear model, as in glm.
         """
         few = rows < self.inference.few or self.settings.is_linear
@@ -383,6 +383,6 @@ def _refuse_of_networks(names: list[str], problem: "Problem") -> None:
     if names:
         named = " or ".join(problem.candidates)
         raise UsageError(
-            f"'{names[0]}' is no option of a linear model with likelihood {named}. To see the "
+            f"'{names[0]}' is not an option of a linear model with likelihood {named}. To see the "
             f"likelihood's: ansatz show {problem.candidates[0]}."
         )

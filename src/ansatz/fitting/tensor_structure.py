@@ -199,10 +199,10 @@ class TensorStructure(Structure):
     def encoder(
         self, rows: Any, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]
     ) -> Any:
-        raise UsageError(f"structure {self.name} does not say how its rows are encoded.")
+        raise UsageError(f"structure {self.name} does not define how its rows are encoded.")
 
     def load_encoder(self, state: Mapping[str, Any]) -> Any:
-        raise ModelError(f"structure {self.name} does not say how its encoder is loaded.")
+        raise ModelError(f"structure {self.name} does not define how its encoder is loaded.")
 
     # Training.
 
@@ -284,7 +284,7 @@ class TensorStructure(Structure):
 
 
 def answer_of(network: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
-    """What a network answers to a few examples, without learning from them."""
+    """Runs a network on a few examples in evaluation mode."""
     was_training = network.training
     try:
         with torch.no_grad():

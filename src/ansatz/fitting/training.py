@@ -68,7 +68,7 @@ def train(
 
     folds = None
     if stop is None:
-        folds = stopping_folds(job, np.arange(len(job.y)), recipe, seed)
+        folds = stopping_folds(job, recipe, seed)
     if folds is not None:
         recipe = recipe.model_copy(update={"steps": _best_steps(plan, begin, learn, made, folds)})
     step, transfer = _begin(plan._replace(recipe=recipe), learn, likelihood, made, start)
@@ -160,7 +160,7 @@ def _one_row_has_no_spread(plan: Plan) -> Iterator[None]:
         if "more than 1 value per channel" not in str(error):
             raise
         raise UsageError(
-            f"{plan.network_name} leaves one cell of an example, and a batch of one example has "
+            f"{plan.network_name} leaves one number per channel, and a batch of one example has "
             "nothing to normalise it by. Take a batch_size of 2 or more, or a smaller depth."
         ) from None
 
@@ -298,7 +298,7 @@ def build_step(
     schedule: optim.Schedule | None = None,
     groups: list[dict[str, Any]] | None = None,
 ) -> Step:
-    """The fastest step that trains ``network`` by AdamW as the recipe says."""
+    """The fastest step that trains ``network`` by AdamW with the settings of the recipe."""
     if AnalyticStep.supports(network, objective):
         return AnalyticStep(
             network,

@@ -12,13 +12,7 @@ from ansatz.training import Callback, Unfreezing
 
 
 class Transfer(NamedTuple):
-    """How a network is trained on from what it learned elsewhere.
-
-    Args:
-        groups: of the optimizer: earlier layers move less; None gives all layers one rate.
-        callbacks: that wake frozen layers.
-        notes: what was loaded and what was left.
-    """
+    """How a network is trained on from what it learned elsewhere."""
 
     groups: list[dict[str, Any]] | None = None
     callbacks: tuple[Callback, ...] = ()
@@ -26,14 +20,7 @@ class Transfer(NamedTuple):
 
 
 def begin_transfer(network: nn.Module, plan: Plan, file: Any, frozen_part: Any) -> Transfer:
-    """Loads weights from a file and freezes layers of a fresh network, in place.
-
-    Args:
-        network: fresh.
-        plan: of the fit.
-        file: of weights; None loads none.
-        frozen_part: what is frozen, or the epochs at which groups of layers wake; None for none.
-    """
+    """Loads weights from a file and freezes layers of a fresh network, in place."""
     notes: list[str] = []
     if file is not None:
         notes.append(f"{load_weights(network, file, channels='repeat')}.")
@@ -44,7 +31,7 @@ def begin_transfer(network: nn.Module, plan: Plan, file: Any, frozen_part: Any) 
             f"layers wake group by group at the epochs {', '.join(map(str, frozen_part))}."
         )
     elif frozen_part is not None:
-        frozen = freeze(network, frozen_part)  # type: ignore[arg-type]  # it says what it takes
+        frozen = freeze(network, frozen_part)
         if frozen and file is None and isinstance(plan.network, str):
             warnings.warn(
                 f"{frozen} groups of layers stay at random weights: freeze= without pretrained= "

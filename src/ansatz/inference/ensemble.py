@@ -353,7 +353,7 @@ def _out_of_fold(
     models: list[PointPosterior],
     linear: PointPosterior | None,
 ) -> OutOfFold:
-    """Every evaluated row, with what those members say that left it out: one of each repeat."""
+    """Predicts every evaluated row by the members that left it out, one of each repeat."""
     who = left_out(members, len(job.y))  # (N, G)
     wide = None if rows is None else typed(rows, torch.float64)
     refits = _linear_refits(job, members, models[0]) if linear is not None else []
@@ -396,7 +396,7 @@ def combine(
     history: History,
     seed: int,
 ) -> Fitted:
-    """The members mixed and recalibrated by what they say about rows they did not learn from."""
+    """Mixes and recalibrates the members by their out-of-fold predictions."""
     folds, likelihood = folds_of(members), models[0].likelihood
     share = torch.ones(len(models), dtype=torch.float64)  # of members within their repeat
     recalibration = None

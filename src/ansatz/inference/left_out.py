@@ -1,4 +1,4 @@
-"""What members of an ensemble say about training rows that they left out."""
+"""Predictions of training rows by the members of an ensemble that left them out."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -8,7 +8,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ansatz.data import split_rows
 from ansatz.data.batch import UNLABELLED
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior
@@ -20,7 +19,7 @@ from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.cox import log_mean_risk
 from ansatz.seeds import derive, generator
 
-FOLDS = 10  # a member learns from nine tenths of the rows; five folds cost 0.05 nats on concrete
+FOLDS = 10  # a member trains on nine tenths of the rows; five folds cost 0.05 nats on concrete
 
 
 class Fold(NamedTuple):
@@ -32,7 +31,7 @@ class Fold(NamedTuple):
 
 
 class OutOfFold(NamedTuple):
-    """What members that did not learn from a row say about it.
+    """Predictions of rows by members that were not trained on them.
 
     Args:
         who: ``(N, G)``, for each row one member of each repeat that left it out; -1 for none.
@@ -66,7 +65,7 @@ class OutOfFold(NamedTuple):
 
 
 def plan_members(job: Job, recipe: Recipe, seed: int, *, mixed: bool = False) -> list[Rows]:
-    """The rows that each member learns from and stops by.
+    """The rows that each member trains on and stops by.
 
     With rows held out for all (``job.valid``), or in order of time, all members share them; else
     member k leaves out fold k mod 10 of repeat k div 10; fewer members than ten have as many folds.
@@ -93,23 +92,13 @@ def _shared_valid(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp] | Non
         return job.valid
     if job.time is None and not recipe.holdout:
         return None
-    keys = job.keys(seed)
-    share = recipe.holdout or 0.1
-    return split_rows(
-        keys,
-        seed=seed,
-        test=0.0,
-        valid=share,
-        group=job.group,
-        time=job.time,
-        weight=job.weight.numpy(),
-    ).valid
+    return job.split(seed=seed, valid=recipe.holdout or 0.1).valid
 
 
 def left_out(members: list[Rows], count: int) -> Tensor:
-    """For each row the members that did not learn from it, -1 where all did: ``(N, G)``.
+    """For each row the members that were not trained on it, -1 where all did: ``(N, G)``.
 
-    Where folds part the rows, one for each repeat; where all members share what they leave out,
+    Where folds split the rows, one for each repeat; where all members share what they leave out,
     all of them.
     """
     folds = folds_of(members)
@@ -127,16 +116,16 @@ def folds_of(members: list[Rows]) -> int:
     return FOLDS if len(members) % FOLDS == 0 else len(members)
 
 
-CELLS = 100_000  # that weights and the temperature are found on: neighbours tell nearly the same
+PIXELS = 100_000  # that weights and the temperature are found on: neighbours are nearly alike
 
 
-class Cells(NamedTuple):
-    """Labelled cells, drawn at random, at most as many of one example as of another.
+class Pixels(NamedTuple):
+    """Labelled pixels, drawn at random, at most as many of one example as of another.
 
     Args:
         example: ``(M,)``, which example each is of, in ascending order.
-        place: ``(M,)``, its position among the cells of its example.
-        weight: ``(M,)``, the labelled cells that it stands for.
+        place: ``(M,)``, its position among the pixels of its example.
+        weight: ``(M,)``, the labelled pixels that it stands for.
     """
 
     example: Tensor
@@ -144,13 +133,13 @@ class Cells(NamedTuple):
     weight: Tensor
 
 
-def draw_cells(y: Tensor, seed: int, most: int = CELLS) -> Cells:
-    """A sample of the labelled cells: all of them where they are no more than ``most``.
+def draw_pixels(y: Tensor, seed: int, most: int = PIXELS) -> Pixels:
+    """Draws a sample of the labelled pixels: all of them where they are no more than ``most``.
 
     Args:
         y: ``(N, *size)`` codes, -1 where there is no label.
         seed: of the draw.
-        most: cells of all examples together, though at least one of each.
+        most: pixels of all examples together, though at least one of each.
     """
     source, each = generator(seed, "cells"), max(1, most // max(len(y), 1))
     parts = []
@@ -160,47 +149,49 @@ def draw_cells(y: Tensor, seed: int, most: int = CELLS) -> Cells:
         if len(known) > each:
             kept = known[torch.randperm(len(known), generator=source)[:each]]
         stands = torch.full((len(kept),), len(known) / max(len(kept), 1), dtype=torch.float64)
-        parts.append(Cells(torch.full_like(kept, number), kept, stands))
-    return Cells(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        parts.append(Pixels(torch.full_like(kept, number), kept, stands))
+    return Pixels(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
 def evaluate_elements(
     job: Job, members: list[Rows], models: list[PointPosterior], seed: int
 ) -> tuple[Job, OutOfFold]:
-    """Cells as rows of their own, each with what those members say that left out its example.
+    """Takes pixels as rows, each predicted by the members that left out its example.
 
-    Only the numbers of drawn cells are kept, never those of all cells by all members. A loss that
-    is no likelihood has nothing to be evaluated by: then there are no folds.
+    Only the numbers of drawn pixels are kept, never those of all pixels by all members. A loss
+    that is not a likelihood has nothing to be evaluated by: then there are no folds.
 
     Returns:
-        A job with the drawn cells in the place of the examples' outcomes, and their judgement.
+        A job with the drawn pixels in the place of the examples' outcomes, and their predictions.
     """
     who = left_out(members, len(job.y))  # (N, G)
     groups = who.shape[1]
     equal = torch.full((groups,), 1 / groups, dtype=torch.float64)
     if not models[0].likelihood.has_distribution:
         return job, OutOfFold(who, [], equal)
-    cells = draw_cells(job.y, seed)
+    pixels = draw_pixels(job.y, seed)
     folds = []
     for group in who[(who >= 0).all(1)].unique(dim=0):
-        mine = (who == group).all(1)[cells.example].nonzero().squeeze(1)
+        mine = (who == group).all(1)[pixels.example].nonzero().squeeze(1)
         if len(mine):
             chosen = [models[member] for member in group.tolist()]
             candidates = [model.likelihood for model in chosen]
-            folds.append(Fold(mine, candidates, [_at(job, model, cells, mine) for model in chosen]))
+            folds.append(
+                Fold(mine, candidates, [_at(job, model, pixels, mine) for model in chosen])
+            )
     drawn = job._replace(
-        y=job.y.flatten(1)[cells.example, cells.place],
-        weight=job.weight[cells.example] * cells.weight,
+        y=job.y.flatten(1)[pixels.example, pixels.place],
+        weight=job.weight[pixels.example] * pixels.weight,
         offset=None,
-        index=cells.example,
+        index=pixels.example,
     )
-    return drawn, OutOfFold(who[cells.example], folds, equal)
+    return drawn, OutOfFold(who[pixels.example], folds, equal)
 
 
-def _at(job: Job, model: PointPosterior, cells: Cells, mine: Tensor) -> Tensor:
-    """What a member says of some of the cells, ``(M, P)``, few examples at a time."""
-    examples, counts = cells.example[mine].unique_consecutive(return_counts=True)
-    places = iter(cells.place[mine].split(counts.tolist()))
+def _at(job: Job, model: PointPosterior, pixels: Pixels, mine: Tensor) -> Tensor:
+    """Predicts some of the pixels by a member, ``(M, P)``, few examples at a time."""
+    examples, counts = pixels.example[mine].unique_consecutive(return_counts=True)
+    places = iter(pixels.place[mine].split(counts.tolist()))
     chunks = model.structure.raws(
         [model.trained],
         model.encoder,
@@ -209,5 +200,5 @@ def _at(job: Job, model: PointPosterior, cells: Cells, mine: Tensor) -> Tensor:
         notes=[],
         options=model.options,
     )
-    raws = (raw.flatten(1, -2) for each in chunks for raw in each)  # (n, cells, P)
+    raws = (raw.flatten(1, -2) for each in chunks for raw in each)  # (n, pixels, P)
     return torch.cat([one[next(places)] for raw in raws for one in raw])

@@ -112,9 +112,9 @@ class _Room:
         # Members first in memory: those without dropout keep the ones that are there.
         whole = like.new_ones((members, sum(rows * width for width in hidden)))
         self.coins = whole[first_dropped:].reshape(-1)
-        folds = whole.split([rows * width for width in hidden], 1)
+        parts = whole.split([rows * width for width in hidden], 1)
         self.masks = [
-            fold.unflatten(1, (rows, width)) for fold, width in zip(folds, hidden, strict=True)
+            part.unflatten(1, (rows, width)) for part, width in zip(parts, hidden, strict=True)
         ]
 
 

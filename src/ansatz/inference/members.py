@@ -84,7 +84,7 @@ class MemberObjective(nn.Module):
 
     .. math:: L_s = \frac{\sum_i w_{si} \ell(r_{si}, y_{si})}{\sum_i w_{si}}
 
-    Shapes that a likelihood learns (a constant spread, thresholds) are each member's own.
+    Shapes that a likelihood learns (a constant dispersion, thresholds) are each member's own.
 
     Shapes:
         - output: ``(S, B, P)``, or ``(S, B, K * P)`` for K targets.

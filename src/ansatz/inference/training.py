@@ -19,7 +19,7 @@ from ansatz.training import History, Supervised, Trainer
 
 
 class Rows(NamedTuple):
-    """What a member learns from and what stops it."""
+    """The rows that a member trains on and stops by."""
 
     train: Tensor
     valid: Tensor
@@ -50,17 +50,7 @@ def train_together(
     seed: int,
     trainer_options: dict[str, Any],
 ) -> tuple[list[tuple[nn.Module, Supervised]], History]:
-    """Trains plain networks side by side; each keeps the weights that its own rows like best.
-
-    Args:
-        rows: all rows, typed.
-        members: which rows each member has, and its dropout; those without dropout first.
-        networks: their starts.
-        objective: likelihood, shift and scale of all.
-        recipe: how each is trained.
-        seed: of order and dropout.
-        trainer_options: further ones.
-    """
+    """Trains plain networks side by side; each keeps the weights that its own rows like best."""
     step = MemberStep(
         Members(networks),
         MemberObjective(objective, len(networks)),

@@ -61,7 +61,7 @@ CDFS: dict[str, CDF] = {
 
 
 class SelfGated(nn.Module):
-    r"""The family of activations that weigh x by the probability of a smaller one.
+    r"""Activations that weigh x by the probability of a smaller one.
 
     .. math:: \phi(x) = x \, F(x), \qquad F \text{ a cumulative distribution function}
 

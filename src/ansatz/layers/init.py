@@ -15,7 +15,7 @@ Module = TypeVar("Module", bound=nn.Module)
 
 
 def gain(activation: str | nn.Module, **options: Any) -> float:
-    r"""The factor on LeCun weights that keeps the mean square of a signal through ``activation``.
+    r"""Computes the factor on LeCun weights that keeps the mean square through ``activation``.
 
     .. math:: g = 1 / \sqrt{\mathrm{E}\,\phi(z)^2}, \qquad z \sim N(0, 1)
 
@@ -53,7 +53,7 @@ def affine(
     bias: float | None = 0.0,
     generator: Generator = None,
 ) -> nn.Linear:
-    """A ``torch.nn.Linear`` whose weights are drawn by name, from ``generator`` alone.
+    """Makes a ``torch.nn.Linear`` with weights drawn by name, from ``generator`` alone.
 
     ``torch.nn.Linear`` draws its weights from torch's global generator; this one leaves that as
     it was, so that building a network does not change what else the user draws.

@@ -1,4 +1,4 @@
-"""Sizes that are refused before anything is allocated."""
+"""Checks of numbers before anything is allocated."""
 
 import math
 from numbers import Real

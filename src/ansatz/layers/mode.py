@@ -1,4 +1,4 @@
-"""Networks that are only asked: dropout off, running statistics fixed, and as before afterwards."""
+"""Evaluation mode of networks, for a block of code."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,9 +9,9 @@ from torch import nn
 
 @contextmanager
 def evaluation_mode(*networks: Callable[..., Any]) -> Iterator[None]:
-    """Dropout off and running statistics fixed inside; each submodule's mode as it was after.
+    """Turns dropout off and fixes running statistics inside; restores every mode after.
 
-    Functions that are no modules have no mode and are left alone.
+    Functions that are not modules have no mode and are left alone.
     """
     modules = [network for network in networks if isinstance(network, nn.Module)]
     # One by one, since part of a network may be in evaluation mode for good (a frozen backbone).

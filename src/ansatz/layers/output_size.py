@@ -1,8 +1,11 @@
-"""How many outputs a window makes on its way along a grid."""
+"""The sizes that convolutions give, and how often they use each pixel."""
 
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral
 from typing import TypeVar
+
+import torch
+from torch import Tensor
 
 Size = TypeVar("Size", int, Sequence[int])
 PerAxis = int | Sequence[int]
@@ -15,7 +18,7 @@ def output_size(
     padding: PerAxis = 0,
     dilation: PerAxis = 1,
 ) -> Size:
-    r"""The length of the output of a convolution or a pooling, along each axis.
+    r"""Computes the length of the output of a convolution or a pooling along each axis.
 
     .. math:: \left\lfloor \frac{x + 2p - d (k - 1) - 1}{s} + 1 \right\rfloor
 
@@ -61,7 +64,7 @@ def transposed_output_size(
     dilation: PerAxis = 1,
     output_padding: PerAxis = 0,
 ) -> Size:
-    r"""The length of the output of a transposed convolution: what ``output_size`` came from.
+    r"""Computes the length of the output of a transposed convolution along each axis.
 
     .. math:: x' = (x - 1) s - 2p + d (k - 1) + 1 + r
 
@@ -134,3 +137,50 @@ def _each(one: Callable[..., int], size: Size, *options: PerAxis) -> Size:
     columns = [per_axis(name, option, len(sizes)) for name, option in named]
     found = tuple(int(one(*line)) for line in zip(sizes, *columns, strict=True))
     return found[0] if single else found  # type: ignore[return-value]
+
+
+def pixel_utilization(
+    size: int | Sequence[int],
+    kernel: PerAxis,
+    stride: PerAxis = 1,
+    padding: PerAxis = 0,
+    dilation: PerAxis = 1,
+) -> Tensor:
+    r"""Counts the windows that each pixel lies in.
+
+    .. math:: U = A^\top \mathbf{1}
+
+    for the matrix A of a convolution whose weights are all 1. Without padding a corner of an image
+    enters one window and a pixel in the middle :math:`k^2`; a stride that is larger than the kernel
+    leaves pixels that nothing looks at. The count is a product of one count per axis.
+
+    Args:
+        size: pixels along each axis.
+        kernel: :math:`k`; a number holds for all axes, as for those that follow.
+        stride: the step from window to window.
+        padding: zeros on each side; they are not counted.
+        dilation: the step within a window.
+
+    Shapes:
+        - returns: ``size``, whole numbers.
+
+    Example:
+        >>> from ansatz.layers import pixel_utilization
+        >>> pixel_utilization((3, 3), kernel=2)
+        tensor([[1, 2, 1],
+                [2, 4, 2],
+                [1, 2, 1]])
+
+    References:
+        Dumoulin & Visin (2016), section 2.2. https://arxiv.org/abs/1603.07285
+    """
+    sizes = whole_numbers("size", size)
+    counts = torch.ones((), dtype=torch.long)
+    options = (("kernel", kernel), ("stride", stride), ("padding", padding), ("dilation", dilation))
+    columns = [per_axis(name, option, len(sizes)) for name, option in options]
+    for n, k, s, p, d in zip(sizes, *columns, strict=True):
+        begins = s * torch.arange(output_size(n, k, s, p, d))[:, None]
+        places = (begins + d * torch.arange(k)).flatten()  # of the padded line
+        line = torch.bincount(places, minlength=n + 2 * p)[p : p + n]
+        counts = counts.unsqueeze(-1) * line
+    return counts

@@ -1,4 +1,4 @@
-"""Frozen random features: a kernel machine in the clothes of a network."""
+"""Frozen random features, whose inner products approximate a kernel."""
 
 import math
 from typing import Literal, get_args

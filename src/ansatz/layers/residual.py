@@ -1,4 +1,4 @@
-"""The residual layer, which starts from the identity."""
+"""Layers with a skip connection: residual and highway."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from ansatz.layers.norm import Norm
 
 
 class Residual(nn.Module):
-    r"""A layer that adds to what it is given.
+    r"""A residual layer: it adds to its input.
 
     .. math:: y = P x + \phi(N(W x + b)) - \phi(0)
 
@@ -85,3 +85,74 @@ def projection(
     if in_features == out_features:
         return nn.Identity()
     return affine(in_features, out_features, init="orthogonal", bias=None, generator=generator)
+
+
+class Highway(nn.Module):
+    r"""A layer with a learned gate between the plain layer and the identity.
+
+    .. math:: y = T \odot \phi(N(W x + b)) + (1 - T) \odot P x, \qquad
+              T = \sigma(V x + c + c_0)
+
+    T = 0 is the identity, T = 1 the plain layer. The gate starts at :math:`\sigma(c_0)`, mostly
+    carrying. P is the identity where the sizes agree, else a learned projection.
+
+    Args:
+        in_features: :math:`D`.
+        out_features: :math:`K`; D when not given.
+        activation: a name from ``ansatz.layers.activations``.
+        activation_options: its options.
+        norm: ``"batch"``, ``"layer"``, ``"rms"``, ``"weight"`` or None; inside phi only.
+        dropout: probability that a unit of the transformed part is dropped while training.
+        init: name of the initialisation of W and V.
+        bias: the value that b starts at; c starts at 0.
+        gate_bias: :math:`c_0`.
+        generator: where weights are drawn from; torch's global one when not given.
+
+    Shapes:
+        - x: ``(B, D)``; returns ``(B, K)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers import Highway
+        >>> Highway(2, gate_bias=-100.0)(torch.tensor([[3.0, -1.0]]))
+        tensor([[ 3., -1.]], grad_fn=<LerpBackward1>)
+
+    References:
+        Srivastava, Greff & Schmidhuber (2015), Highway networks, eq. 3.
+        https://arxiv.org/abs/1505.00387
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int | None = None,
+        *,
+        activation: str = "silu",
+        activation_options: Mapping[str, Any] | None = None,
+        norm: Norm | None = None,
+        dropout: float = 0.0,
+        init: str = "he_normal",
+        bias: float = 0.0,
+        gate_bias: float = -1.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features or in_features
+        self.branch = Dense(
+            in_features,
+            self.out_features,
+            activation=activation,
+            activation_options=activation_options,
+            norm=norm,
+            dropout=dropout,
+            init=init,
+            bias=bias,
+            generator=generator,
+        )
+        self.gate = affine(in_features, self.out_features, init=init, generator=generator)
+        self.gate_bias = gate_bias
+        self.skip = projection(in_features, self.out_features, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        T = torch.sigmoid(self.gate(x) + self.gate_bias)  # (B, K)
+        return torch.lerp(self.skip(x), self.branch(x), T)

@@ -1,4 +1,4 @@
-r"""Initial weights: the scale that keeps signals alive through depth.
+r"""Initialisation schemes: random weights at scales that keep signals through depth.
 
 With n inputs and m outputs (``fan_in``, ``fan_out``) a layer multiplies the mean square of its
 signal by :math:`n \sigma^2`, and each scheme sets the standard deviation :math:`\sigma` of the

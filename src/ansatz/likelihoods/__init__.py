@@ -1,4 +1,4 @@
-"""What kind of quantity is y: likelihoods p(y | f(x)) and losses."""
+"""Likelihoods p(y | f(x)) for each kind of outcome y, and losses."""
 
 from ansatz.likelihoods.registry import create as create
 from ansatz.likelihoods.registry import names as names
@@ -29,9 +29,7 @@ from ansatz.likelihoods.cross_entropy import CrossEntropy as CrossEntropy
 from ansatz.likelihoods.curve_distribution import CurveDistribution as CurveDistribution
 from ansatz.likelihoods.dice import Dice as Dice
 from ansatz.likelihoods.dirichlet import Dirichlet as Dirichlet
-from ansatz.likelihoods.dirichlet import (
-    DirichletDistribution as DirichletDistribution,
-)
+from ansatz.likelihoods.dirichlet import DirichletDistribution as DirichletDistribution
 from ansatz.likelihoods.discrete_hazard import DiscreteHazard as DiscreteHazard
 from ansatz.likelihoods.exponential import Exponential as Exponential
 from ansatz.likelihoods.exponential import ExponentialDistribution as ExponentialDistribution
@@ -42,7 +40,7 @@ from ansatz.likelihoods.generalized_pareto import GeneralizedPareto as Generaliz
 from ansatz.likelihoods.generalized_pareto import (
     GeneralizedParetoDistribution as GeneralizedParetoDistribution,
 )
-from ansatz.likelihoods.huber import Huber as Huber
+from ansatz.likelihoods.point_loss import Huber as Huber
 from ansatz.likelihoods.hurdle_poisson import HurdlePoisson as HurdlePoisson
 from ansatz.likelihoods.hurdle_poisson import HurdlePoissonDistribution as HurdlePoissonDistribution
 from ansatz.likelihoods.inverse_gaussian import InverseGaussian as InverseGaussian
@@ -85,7 +83,7 @@ from ansatz.likelihoods.student_t import StudentTDistribution as StudentTDistrib
 from ansatz.likelihoods.survival_outcome import survival_outcome as survival_outcome
 from ansatz.likelihoods.truncated import Truncated as Truncated
 from ansatz.likelihoods.truncated import TruncatedDistribution as TruncatedDistribution
-from ansatz.likelihoods.tukey import Tukey as Tukey
+from ansatz.likelihoods.point_loss import Tukey as Tukey
 from ansatz.likelihoods.tweedie import Tweedie as Tweedie
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution as TweedieDistribution
 from ansatz.likelihoods.distribution import VectorDistribution as VectorDistribution
@@ -97,9 +95,7 @@ from ansatz.likelihoods.zero_inflated import (
     ZeroInflatedNegativeBinomial as ZeroInflatedNegativeBinomial,
 )
 from ansatz.likelihoods.zero_inflated import ZeroInflatedPoisson as ZeroInflatedPoisson
-from ansatz.likelihoods.zero_inflated import (
-    ZeroInflatedDistribution as ZeroInflatedDistribution,
-)
+from ansatz.likelihoods.zero_inflated import ZeroInflatedDistribution as ZeroInflatedDistribution
 from ansatz.likelihoods.zero_one_inflated_beta import ZeroOneInflatedBeta as ZeroOneInflatedBeta
 from ansatz.likelihoods.zero_one_inflated_beta import (
     ZeroOneInflatedBetaDistribution as ZeroOneInflatedBetaDistribution,

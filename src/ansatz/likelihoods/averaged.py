@@ -42,16 +42,7 @@ class Averaged(Likelihood):
     It is a likelihood, so that everything that evaluates or serves one model does so for an
     ensemble; it is not trained. One factor recalibrates it as a whole: the mixture of a likelihood
     of the whole line is stretched about its mean, the dispersions of other likelihoods are
-    multiplied.
-
-    Args:
-        likelihoods: one per member, fitted.
-        log_weights: ``(S,)``; equal weights if not given.
-        factor: 1 leaves the mixture as it is.
-
-    Shapes:
-        - raw: ``(N, S, ..., P)``: the members' axis follows that of the rows.
-        - y: as for the likelihood.
+    multiplied. raw is ``(N, S, ..., P)``: the members' axis follows that of the rows.
     """
 
     def __init__(
@@ -67,16 +58,8 @@ class Averaged(Likelihood):
         self.log_weights = torch.log_softmax(weights.double(), 0)
         self.factor = float(factor)
         likelihood = self.likelihood
-        own = vars(self)
-        own["name"], own["options"], own["link_name"] = (
-            likelihood.name,
-            likelihood.options,
-            likelihood.link_name,
-        )
-        own["has_distribution"], own["event_ndim"] = (
-            likelihood.has_distribution,
-            likelihood.event_ndim,
-        )
+        for name in ("name", "options", "link_name", "has_distribution", "event_ndim"):
+            vars(self)[name] = getattr(likelihood, name)
         if likelihood.name not in STRETCHED:
             for part in self.likelihoods.modules():
                 if isinstance(part, PositiveHead):
@@ -90,7 +73,7 @@ class Averaged(Likelihood):
         return first
 
     def __getattr__(self, name: str) -> Any:
-        """What only some likelihoods have (``causes``, ``classes``) is the same for all members."""
+        """Attributes that only some likelihoods have, from the first member."""
         if name in ("causes", "classes", "cuts", "levels"):
             return getattr(self.likelihood, name)
         return super().__getattr__(name)
@@ -113,7 +96,7 @@ class Averaged(Likelihood):
         )
 
     def given(self, raw: Tensor, y: Any) -> tuple[Distribution, Tensor]:
-        """The mixture of what the members say of each outcome."""
+        """The mixture of the members' distributions of each outcome."""
         pairs = [likelihood.given(part, y) for likelihood, part in self._members(raw)]
         return self._mix([distribution for distribution, _ in pairs]), pairs[0][1]
 
@@ -165,16 +148,11 @@ def merges(likelihood: Likelihood) -> bool:
 def merge(likelihood: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
     """The raw numbers of the members' mixture, for likelihoods that stay what they are.
 
-    Exactly the mixture: classes (the mean of the probabilities, those of cells by ``dice`` and
+    Exactly the mixture: classes (the mean of the probabilities, those of pixels by ``dice`` and
     ``sum`` too) and discrete hazards (the mean of the survival curves and incidences at the cuts).
     A convention: log-risks of ``cox``, scores of ``plackett_luce`` and predictions of losses are
     averaged, quantiles too; ``focal`` averages its q, from which its probabilities follow;
     ``von_mises`` has the mixture's mean direction and length.
-
-    Args:
-        likelihood: for which :func:`merges` holds.
-        raw: ``(S, ..., P)``.
-        weights: ``(S,)``, adding up to 1.
     """
     weights = weights.to(raw).reshape(-1, *(1,) * (raw.ndim - 1))
     one_logit = isinstance(likelihood, Dice | Focal | Sum) and raw.shape[-1] == 1

@@ -9,15 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.likelihoods.constant_fit import fit_constant
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.huber import Huber
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    require_same_shape,
-    unit_and_floor,
-)
+from ansatz.likelihoods.likelihood import Dispersed, by_target, require_same_shape, unit_and_floor
+from ansatz.likelihoods.point_loss import Huber
 from ansatz.likelihoods.special.general_loss import (
     log_centre,
     log_partition,
@@ -50,6 +45,8 @@ class BarronDistribution(Distribution):
         tensor([0.9750])
     """
 
+    symmetric = True
+
     def __init__(
         self, location: Tensor, scale: Tensor, alpha: Tensor, b: Tensor | None = None
     ) -> None:
@@ -63,11 +60,6 @@ class BarronDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self.location
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self.location
 
@@ -115,8 +107,6 @@ class BarronDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, alpha, b = wide(q, self.alpha, self.b)
-        if level.is_meta:
-            return torch.empty_like(self.location + q)
         log_z = log_partition(alpha, b)
         level, _ = torch.broadcast_tensors(level, self.location)
         tail = torch.minimum(level, 1 - level)
@@ -126,33 +116,29 @@ class BarronDistribution(Distribution):
         size = torch.where((level >= 0) & (level <= 1), size, math.nan)
         return self.location + self.scale * torch.where(level < 0.5, -size, size).to(q)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws, by rejection from the Cauchy distribution.
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """By rejection from the Cauchy distribution.
 
         rho falls with alpha, so that e^-rho <= e^-rho at alpha = 0, a Cauchy density; from 56 %
         (normal) to all of its draws are kept.
         """
-        with torch.no_grad():
-            location, scale, alpha, b = (
-                v.expand((*shape, *self.batch_shape)).reshape(-1)
-                for v in (self.location, self.scale, self.alpha, self.b)
+        location, scale, alpha, b = (
+            v.expand(size).reshape(-1) for v in (self.location, self.scale, self.alpha, self.b)
+        )
+        x = torch.empty_like(location)
+        open_ = torch.arange(x.numel(), device=x.device)
+        while open_.numel():
+            u, keep = (
+                torch.rand(open_.shape, generator=generator, dtype=x.dtype, device=x.device)
+                for _ in range(2)
             )
-            x = torch.empty_like(location)
-            open_ = torch.arange(x.numel(), device=x.device)
-            while open_.numel():
-                u, keep = (
-                    torch.rand(open_.shape, generator=generator, dtype=x.dtype, device=x.device)
-                    for _ in range(2)
-                )
-                draw = math.sqrt(2) * torch.tan(math.pi * (u - 0.5))
-                z = draw**2
-                excess = shaped_loss(z, alpha[open_], b[open_]) - torch.log1p(z / 2)
-                kept = keep.log() <= -excess
-                x[open_[kept]] = draw[kept]
-                open_ = open_[~kept]
-            return (location + scale * x).reshape(*shape, *self.batch_shape)
+            draw = math.sqrt(2) * torch.tan(math.pi * (u - 0.5))
+            z = draw**2
+            excess = shaped_loss(z, alpha[open_], b[open_]) - torch.log1p(z / 2)
+            kept = keep.log() <= -excess
+            x[open_[kept]] = draw[kept]
+            open_ = open_[~kept]
+        return (location + scale * x).reshape(size)
 
 
 def _in_parts(function: Callable[..., Tensor], x: Tensor, *shape: Tensor) -> Tensor:
@@ -233,7 +219,7 @@ def _far_quantile(p: Tensor, alpha: Tensor, b: Tensor, log_z: Tensor) -> Tensor:
 _MOST = 6.0  # of the learned a: alpha = 1.995
 
 
-class Barron(Likelihood):
+class Barron(Dispersed):
     r"""One family from squared error to losses that ignore outliers, its shape given or learned.
 
     .. math:: \rho(x, \alpha, c) = \frac{|\alpha - 2|}{\alpha} \left(\left(
@@ -277,6 +263,7 @@ class Barron(Likelihood):
     """
 
     name = "barron"
+    resized = ("shape",)
     support = "real"
 
     def __init__(
@@ -285,14 +272,14 @@ class Barron(Likelihood):
         alpha: Literal["learned"] | float = "learned",
         dispersion: Dispersion | Literal["mad"] = "constant",
     ) -> None:
-        super().__init__()
+        measured = dispersion == "mad"
+        super().__init__(dispersion=1.0 if measured else dispersion)  # type: ignore[arg-type]
         learned = isinstance(alpha, str)
         if learned and alpha != "learned":
             raise ValueError(f"alpha of Barron must be 'learned' or a number <= 2, got {alpha!r}.")
         if not learned and not alpha <= 2:  # type: ignore[operator]  # no string here
             raise ValueError(f"alpha of Barron must be at most 2, got {alpha}.")
-        self.measured = dispersion == "mad"
-        self.dispersion = PositiveHead(1.0 if self.measured else dispersion)  # type: ignore[arg-type]
+        self.measured = measured
         likelihood = learned or self.dispersion.kind != "known"
         if likelihood and not learned and alpha < 0:  # type: ignore[operator]
             raise ValueError(
@@ -325,9 +312,7 @@ class Barron(Likelihood):
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood location, scale and alpha; from Huber's estimate of location."""
-        columns = y.reshape(len(y), -1)
-        rows = expand_weight(weight, y).reshape(columns.shape)
-        solved = [self._solve_constant(columns[:, k], rows[:, k], k) for k in range(rows.shape[1])]
+        solved = by_target(self._solve_constant, y, weight)
         location, c, a = (
             torch.stack(part).reshape(y.shape[1:]).to(y.dtype) for part in zip(*solved, strict=True)
         )
@@ -338,7 +323,6 @@ class Barron(Likelihood):
 
     def _solve_constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[Tensor, ...]:
         """Location, scale and a of one target."""
-        y, weight = y[weight > 0].double(), weight[weight > 0].double()
         one = copy.deepcopy(self).double()
         for name in ("unit", "floor", "known"):
             value = getattr(self.dispersion, name).double().reshape(-1)
@@ -389,15 +373,3 @@ class Barron(Likelihood):
     def point(self, raw: Tensor) -> Tensor:
         """The location f."""
         return raw[..., 0]
-
-    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
-        # One entry per target, which only the saved file knows.
-        saved = state.get(prefix + "shape")
-        if self.shape is not None and saved is not None and saved.shape != self.shape.shape:
-            fresh = torch.empty_like(saved, dtype=self.shape.dtype, device=self.shape.device)
-            self.shape = nn.Parameter(fresh)
-        known = state.get(prefix + "dispersion.known")
-        if known is not None and known.shape != self.dispersion.known.shape:
-            mine = self.dispersion.known
-            self.dispersion.known = torch.empty_like(known, dtype=mine.dtype, device=mine.device)
-        super()._load_from_state_dict(state, prefix, *rest)

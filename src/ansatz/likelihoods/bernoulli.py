@@ -85,13 +85,8 @@ class BernoulliDistribution(Distribution):
         """(p - y)^2: Brier's score."""
         return (self.probs - y) ** 2
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws."""
-        with torch.no_grad():
-            p = self.probs.expand((*shape, *self.batch_shape))
-            return torch.bernoulli(p, generator=generator)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        return torch.bernoulli(self.probs.expand(size), generator=generator)
 
 
 class Bernoulli(Likelihood):

@@ -1,7 +1,6 @@
 """The beta distribution: proportions strictly between 0 and 1."""
 
 import math
-from typing import Any
 
 import torch
 from scipy import special
@@ -11,7 +10,7 @@ from torch.nn.functional import logsigmoid
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     expand_weight,
     unit_and_floor,
     weighted_mean,
@@ -26,7 +25,7 @@ from ansatz.likelihoods.special.beta import (
 from ansatz.likelihoods.special.gamma import digamma_gap
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.roots import positive_quantile
-from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.special.tensors import elementwise, in_double, wide
 from ansatz.likelihoods.support import refuse_outside, refuse_where
 from ansatz.likelihoods.transformed import SqueezedDistribution, squeeze
 
@@ -107,19 +106,16 @@ class BetaDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         a, b, q = torch.broadcast_tensors(*self.shapes, q)
-        if q.is_meta:
-            return torch.empty_like(q)
         return _inside(beta_quantile(a, b, q), q)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form, in double precision as its terms cancel.
 
         .. math:: (y - \mu)(2 F(y) - 1) + \frac{2}{\phi} \frac{y^a (1 - y)^b}{B(a, b)}
                   - \frac{2}{\phi} \frac{B(2a, 2b)}{B(a, b)^2}
         """
-        value, *parameters = wide(y, self.logits, self.dispersion)
-        distribution = BetaDistribution(*parameters)
-        return (distribution.distance(value) - 0.5 * distribution.difference).to(y)
+        return self.distance(y) - 0.5 * self.difference
 
     def distance(self, y: Tensor) -> Tensor:
         """E|Y - y|."""
@@ -136,16 +132,10 @@ class BetaDistribution(Distribution):
         pair = 2 * log_beta_peak(a, b) - log_beta_peak(2 * a, 2 * b)
         return 4 * self.dispersion * pair.exp()
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws: the share of one gamma number in two, from their logarithms."""
-        with torch.no_grad():
-            first, second = (
-                _log_gamma_draw(p.expand((*shape, *self.batch_shape)), generator)
-                for p in self.shapes
-            )
-            return _strictly_inside(torch.sigmoid(first - second))
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """The share of one gamma number in two, from their logarithms."""
+        first, second = (_log_gamma_draw(p.expand(size), generator) for p in self.shapes)
+        return _strictly_inside(torch.sigmoid(first - second))
 
 
 def _log_gamma_draw(a: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -165,13 +155,13 @@ def _inside(y: Tensor, q: Tensor) -> Tensor:
     return torch.where((q > 0) & (q < 1), _strictly_inside(y), y)
 
 
-class Beta(Likelihood):
+class Beta(Dispersed):
     r"""Proportions strictly between 0 and 1: beta regression.
 
     .. math:: p(y) = \frac{y^{a-1} (1-y)^{b-1}}{B(a, b)}, \qquad a = \mu\phi, \quad b = (1-\mu)\phi
 
     with :math:`\mathrm{logit}\,\mu` = raw[0] (logit link) and the dispersion :math:`1/\phi` = unit
-    * softplus(raw[1]) + floor: a small dispersion is a sharp likelihood, with variance
+    * softplus(raw[1]) + floor: a small dispersion is a sharp distribution, with variance
     :math:`\mu(1-\mu)/(1+\phi)`. With constant dispersion the linear model is Ferrari and
     Cribari-Neto's. The unit is the maximum-likelihood :math:`1/\phi` of the constant model; the
     floor is the dispersion at which the sd at the mean of y falls to the normal distribution's
@@ -202,12 +192,12 @@ class Beta(Likelihood):
     """
 
     name = "beta"
+    resized = ("rows",)
     link_name = "logit"
     rows: Tensor
 
     def __init__(self, *, dispersion: Dispersion = "predicted", squeeze: bool = False) -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
+        super().__init__(dispersion=dispersion)
         self.squeeze = squeeze
         if squeeze:
             self.register_buffer("rows", torch.tensor(math.inf))  # until observed: not at all
@@ -231,25 +221,14 @@ class Beta(Likelihood):
             # One row alone would be squeezed to 1/2, whatever it is.
             self.rows = expand_weight(weight, y).sum(0).clamp(min=2).detach().clone()
         y = self._in(y)
-        _, floor = unit_and_floor(y, weight)
-        mean = weighted_mean(y, weight)
-        _, unit = fit_beta(y, weight)
-        floor = floor**2 / (mean * (1 - mean))
-        unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-6)))
-        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(*beta_unit_and_floor(y, weight))
 
     def _in(self, y: Tensor) -> Tensor:
         return squeeze(y, self.rows.to(y.dtype)) if self.squeeze else y
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood mean and dispersion; the scale is the sd of y in logits."""
-        y = self._in(y)
-        logit, dispersion = fit_beta(y, weight)
-        if self.dispersion.kind == "known":
-            logit = fit_beta_mean(y, weight, self.dispersion.known)
-        mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
-        scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
-        return self.dispersion.append(logit, scale, dispersion)
+        return self.dispersion.append(*start_beta(self._in(y), weight, self.dispersion))
 
     def distribution(self, raw: Tensor) -> BetaDistribution | SqueezedDistribution:
         """Beta with mean sigmoid(raw[0]), of y or of the squeezed y."""
@@ -260,19 +239,11 @@ class Beta(Likelihood):
             else distribution
         )
 
-    def _load_from_state_dict(self, state: Any, prefix: str, *rest: Any) -> None:
-        if self.squeeze and prefix + "rows" in state:  # one entry per target, which the file knows
-            self.rows = torch.empty_like(state[prefix + "rows"], dtype=self.rows.dtype)
-        super()._load_from_state_dict(state, prefix, *rest)
-
 
 def beta_quantile(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
     """The x with I_x(a, b) = q, from the smaller tail; no gradient.
 
     SciPy's; in the far tail, where that has few digits or none, by Newton's method in log x.
-
-    Shapes:
-        - a, b, q: the same; computed in double precision, returned in that of q.
     """
     high = q > 0.5
     value = torch.empty_like(q)
@@ -312,15 +283,31 @@ def _small_quantile(a: Tensor, b: Tensor, p: Tensor, guess: Tensor) -> Tensor:
     return x.exp()
 
 
+def beta_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The maximum-likelihood 1/phi, and the one at which the sd is the normal's floor."""
+    _, floor = unit_and_floor(y, weight)
+    mean = weighted_mean(y, weight)
+    _, unit = fit_beta(y, weight)
+    floor = floor**2 / (mean * (1 - mean))
+    unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-6)))
+    return unit, torch.minimum(floor, unit / 2)
+
+
+def start_beta(y: Tensor, weight: Tensor, head: PositiveHead) -> tuple[Tensor, Tensor, Tensor]:
+    """The maximum-likelihood logit of the mean, the sd of y in logits, and 1/phi."""
+    logit, dispersion = fit_beta(y, weight)
+    if head.kind == "known":
+        logit = fit_beta_mean(y, weight, head.known)
+    mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
+    scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
+    return logit, scale, dispersion
+
+
 def fit_beta(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """The maximum-likelihood logit(mu) and 1/phi of the constant model; 1/phi is 0 for equal y.
 
     psi(a + b) - psi(a) = -mean(log y) and psi(a + b) - psi(b) = -mean(log(1 - y)): the
     log-likelihood is concave in (a, b), and Newton's method starts from the moments.
-
-    Shapes:
-        - y: ``(B,)`` or ``(B, K)``, strictly between 0 and 1; weight ``(B,)``.
-        - returns: ``()`` or ``(K,)`` each.
     """
     dtype, y, weight = y.dtype, y.double(), weight.double()
     log_x, log_y = weighted_mean(y.log(), weight), weighted_mean(torch.log1p(-y), weight)

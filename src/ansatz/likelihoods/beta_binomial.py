@@ -1,4 +1,4 @@
-"""The beta-binomial distribution: successes whose probability varies beyond what x tells."""
+"""The beta-binomial distribution: successes whose probability varies beyond what x explains."""
 
 import math
 from collections.abc import Iterator
@@ -14,14 +14,13 @@ from ansatz.likelihoods.binomial import (
     check_trials,
     pooled_probability,
 )
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import Likelihood, require_same_shape, weighted_mean
+from ansatz.likelihoods.likelihood import Dispersed, require_same_shape, weighted_mean
 from ansatz.likelihoods.special.beta import log_beta_peak, log_sum_below, relative_entropy
 from ansatz.likelihoods.special.gamma import digamma_gap
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double, wide
 
 _BLOCK = 2**21  # probabilities of a sum at once: 16 MB
 
@@ -86,7 +85,7 @@ class BetaBinomialDistribution(Distribution):
         return torch.where(peaked, inner, ends)
 
     def log_prob(self, y: Tensor) -> Tensor:
-        """Log probability: the binomial's, and what the spread of the probability adds.
+        """Log probability: the binomial's, and what the variation of the probability adds.
 
         With a' = y + a, b' = n - y + b: relative_entropy(a', b'; mu) + peak(a, b) - peak(a', b'),
         all small where phi is large.
@@ -96,9 +95,9 @@ class BetaBinomialDistribution(Distribution):
         y, (a, b) = torch.where(count, y, 0.0), self.shapes
         a_more, b_more = a + y, b + (self.trials - y)
         log_p, log_q = logsigmoid(self.logits), logsigmoid(-self.logits)
-        spread = relative_entropy(a_more, b_more, log_p, log_q)
-        spread = spread + log_beta_peak(a, b) - log_beta_peak(a_more, b_more)
-        return torch.where(count, binomial + spread, -math.inf)
+        extra = relative_entropy(a_more, b_more, log_p, log_q)
+        extra = extra + log_beta_peak(a, b) - log_beta_peak(a_more, b_more)
+        return torch.where(count, binomial + extra, -math.inf)
 
     def _blocks(self, shape: torch.Size) -> Iterator[tuple[Tensor, Tensor]]:
         """Counts ``(M, ...)`` from 0 to the largest n and their log probabilities, in blocks."""
@@ -140,7 +139,7 @@ class BetaBinomialDistribution(Distribution):
 
     def _log_tail(self, k: Tensor, upper: Tensor) -> Tensor:
         """log P(Y > k) where ``upper`` holds, else log P(Y <= k); 0 <= k < n."""
-        # n - Y is a likelihood of the same kind, with the shapes exchanged.
+        # n - Y has a distribution of the same kind, with the shapes exchanged.
         logits = torch.where(upper, -self.logits, self.logits)
         k = torch.where(upper, (self.trials - 1 - k).clamp(min=0), k)
         distribution = BetaBinomialDistribution(logits, self.dispersion, self.trials)
@@ -154,42 +153,29 @@ class BetaBinomialDistribution(Distribution):
         """Log P(Y > y), accurate in both tails and differentiable in mu and phi."""
         return self._log_tails(y)[1].to(y)
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, logits, dispersion, n = torch.broadcast_tensors(
-            *wide(q, self.logits, self.dispersion, self.trials)
-        )
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
-        distribution = BetaBinomialDistribution(logits, dispersion, n)
-        z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
-        guess = torch.minimum(
-            (distribution.mean + z * distribution.stddev - 0.5).ceil().clamp(min=0), n
-        )
-        parameters = (logits, dispersion, n)
-        return count_search(BetaBinomialDistribution, parameters, level, guess, n).to(q)
+        z = torch.special.ndtri(q.clamp(1e-300, 1 - 1e-16))
+        guess = (self.mean + z * self.stddev - 0.5).ceil().clamp(min=0)
+        return count_search(self, q, torch.minimum(guess, self.trials), self.trials)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """The sum of (F(k) - 1[k >= y])^2 over the counts, and the distance of a y beyond them."""
-        value, *parameters = torch.broadcast_tensors(
-            *wide(y, self.logits, self.dispersion, self.trials)
-        )
-        total, mass = torch.zeros_like(value), torch.zeros_like(value)
-        for k, term in BetaBinomialDistribution(*parameters)._blocks(value.shape):
+        total, mass = torch.zeros_like(y), torch.zeros_like(y)
+        for k, term in self._blocks(y.shape):
             reached = mass + term.exp().cumsum(0)
-            total = total + torch.where(k < value, reached, 1 - reached).square().sum(0)
+            total = total + torch.where(k < y, reached, 1 - reached).square().sum(0)
             mass = reached[-1]
-        return total.to(y)
+        return total
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws: a probability from the beta distribution, then a count."""
-        with torch.no_grad():
-            p = BetaDistribution(self.logits, self.dispersion).sample(shape, generator)
-            return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """A probability from the beta distribution, then a count."""
+        p = BetaDistribution(self.logits, self.dispersion)._draw(size, generator)
+        return torch.binomial(self.trials.expand_as(p).contiguous(), p, generator=generator)
 
 
-class BetaBinomial(Likelihood):
+class BetaBinomial(Dispersed):
     r"""k successes of n trials, more variable than the binomial distribution allows.
 
     .. math:: p(k) = \binom{n}{k} \frac{B(k + a, n - k + b)}{B(a, b)}, \qquad
@@ -200,8 +186,8 @@ class BetaBinomial(Likelihood):
     :math:`\rho = 1/(1+\phi)`, and :math:`1/\phi \to 0` is the binomial distribution. The unit is
     the maximum-likelihood :math:`1/\phi` of the constant model; the floor is 1e-4 over the largest
     number of trials, at most half the unit: there the variance exceeds the binomial's by less than
-    1e-4 of it. raw[0] beyond +-50 grows logarithmically. With one trial in every row nothing tells
-    :math:`\phi`.
+    1e-4 of it. raw[0] beyond +-50 grows logarithmically. One trial in every row does not
+    identify :math:`\phi`.
 
     Args:
         dispersion: 1/phi ``"predicted"`` from x, ``"constant"``, or known (0.1 means phi = 10).
@@ -224,10 +210,6 @@ class BetaBinomial(Likelihood):
     name = "beta_binomial"
     link_name = "logit"
     event_ndim = 1
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def check(self, y: Tensor) -> None:
         """Pairs of whole numbers, successes <= trials."""
@@ -265,7 +247,7 @@ class BetaBinomial(Likelihood):
         return BetaBinomialDistribution(logits, self.dispersion(raw), as_trials(trials, raw))
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[BetaBinomialDistribution, Tensor]:
-        """The likelihood of the successes in y's own trials, and those successes."""
+        """The distribution of the successes in y's own trials, and those successes."""
         return self.distribution(raw, y[..., 1]), y[..., 0].to(raw.dtype)
 
     def point(self, raw: Tensor) -> Tensor:
@@ -282,11 +264,6 @@ def fit_beta_binomial(
     steps of at most 2. At :math:`1/\phi = 0` the slope of the log-likelihood in it is half the mean
     of :math:`k(k-1)/p + (n-k)(n-k-1)/(1-p) - n(n-1)`; where that is not positive, the binomial
     distribution is the best.
-
-    Args:
-        y: pairs (successes, trials), ``(B, 2)`` or ``(B, K, 2)``.
-        weight: frequency weights, ``(B,)``.
-        known: 1/phi, where only the mean is wanted.
     """
     dtype, weight = weight.dtype, weight.double()
     p = pooled_probability(y.double(), weight)
@@ -337,9 +314,9 @@ def _newton(
     h_ss = a * a * in_aa + 2 * a * b * cross + b * b * in_bb + g_scale
     h_es, h_ss = torch.where(free, h_es, 0.0), torch.where(free, h_ss, -1.0)
     g_scale = torch.where(free, g_scale, 0.0)
-    half, spread = (h_ee + h_ss) / 2, (((h_ee - h_ss) / 2) ** 2 + h_es**2).sqrt()
-    largest = half + spread  # eigenvalue; below 0 near a maximum
-    size = half.abs() + spread
+    half, radius = (h_ee + h_ss) / 2, (((h_ee - h_ss) / 2) ** 2 + h_es**2).sqrt()
+    largest = half + radius  # eigenvalue; below 0 near a maximum
+    size = half.abs() + radius
     shift = torch.where(largest < 0, 0.0, largest + 0.1 * size + 1e-12)
     h_ee, h_ss = h_ee - shift, h_ss - shift
     determinant = h_ee * h_ss - h_es**2

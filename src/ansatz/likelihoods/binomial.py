@@ -22,7 +22,7 @@ from ansatz.likelihoods.special.beta import (
 )
 from ansatz.likelihoods.special.quadrature import count_difference
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 from ansatz.likelihoods.support import refuse_where
 from ansatz.spec import TargetSpec
 
@@ -70,7 +70,7 @@ class BinomialDistribution(Distribution):
         return torch.minimum(((self.trials + 1) * self.probs).floor(), self.trials)
 
     def log_prob(self, y: Tensor) -> Tensor:
-        """Log probability, arranged so that large counts cancel; -inf for what is no count."""
+        """Log probability, arranged so that large counts cancel; -inf for what is not a count."""
         n = self.trials
         count = (y >= 0) & (y <= n) & (y == y.floor())
         inner = count & (y > 0) & (y < n)
@@ -99,45 +99,30 @@ class BinomialDistribution(Distribution):
         first, second = torch.where(inside, k + 1, 1.0), torch.where(inside, self.trials - k, 1.0)
         return inside, first, second, self.logits
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, logits, n = torch.broadcast_tensors(*wide(q, self.logits, self.trials))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
-        distribution = BinomialDistribution(logits, n)
-        z = torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
-        guess = (
-            distribution.mean
-            + z * distribution.stddev
-            + (1 - 2 * distribution.probs) * (z * z - 1) / 6
-            - 0.5
-        )
-        return count_search(BinomialDistribution, (logits, n), level, guess.ceil(), n).to(q)
+        z = torch.special.ndtri(q.clamp(1e-300, 1 - 1e-16))
+        guess = self.mean + z * self.stddev + (1 - 2 * self.probs) * (z * z - 1) / 6 - 0.5
+        return count_search(self, q, guess.ceil(), self.trials)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """(y - n p)(2 F(y) - 1) + 2 p (n - k) P(Y = k) - E|Y - Y'|/2, k = floor(y).
 
         The first two are E|Y - y|. In double precision, as the terms cancel.
         """
-        logits, n, value = wide(self.logits, self.trials, y)
-        distribution = BinomialDistribution(logits, n)
-        k = value.floor()
-        edge = 2 * distribution.probs * (n - k).clamp(min=0) * distribution.log_prob(k).exp()
+        n, k = self.trials, y.floor()
+        edge = 2 * self.probs * (n - k).clamp(min=0) * self.log_prob(k).exp()
         # |characteristic function|^2 = (1 - 4 p (1 - p) sin^2(t/2))^n
-        width = 4 * distribution.probs * torch.sigmoid(-logits)
+        width = 4 * self.probs * torch.sigmoid(-self.logits)
         pair = count_difference(
-            lambda u: -n * torch.log1p(-(width * u).clamp(max=1 - 1e-16)), distribution.variance
+            lambda u: -n * torch.log1p(-(width * u).clamp(max=1 - 1e-16)), self.variance
         )
-        score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
-        return score.to(y)
+        return (y - self.mean) * (2 * self.cdf(y) - 1) + edge - 0.5 * pair
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws."""
-        with torch.no_grad():
-            full = (*shape, *self.batch_shape)
-            n, p = self.trials.expand(full).contiguous(), self.probs.expand(full).contiguous()
-            return torch.binomial(n, p, generator=generator)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        n, p = (v.expand(size).contiguous() for v in (self.trials, self.probs))
+        return torch.binomial(n, p, generator=generator)
 
 
 class Binomial(Likelihood):
@@ -147,7 +132,7 @@ class Binomial(Likelihood):
 
     with :math:`\eta` = raw[0], the log odds (logit link): logistic regression for grouped data, and
     the Bernoulli distribution where n = 1. The loss is exact for any raw number. ``predict`` gives
-    the probability; ``distribution(raw, trials)`` the number of successes in so many trials.
+    the probability; ``distribution(raw, trials)`` the number of successes in these trials.
 
     Shapes:
         - raw: ``(..., 1)``.
@@ -194,7 +179,7 @@ class Binomial(Likelihood):
         return BinomialDistribution(raw[..., 0], as_trials(trials, raw))
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[BinomialDistribution, Tensor]:
-        """The likelihood of the successes in y's own trials, and those successes."""
+        """The distribution of the successes in y's own trials, and those successes."""
         return self.distribution(raw, y[..., 1]), y[..., 0].to(raw.dtype)
 
     def point(self, raw: Tensor) -> Tensor:
@@ -223,7 +208,7 @@ class Binomial(Likelihood):
 
 
 def check_trials(y: Tensor, likelihood: str) -> None:
-    """Refuses what is no pair (successes, trials) with 0 <= successes <= trials and trials >= 1."""
+    """Rejects what is not a pair (successes, trials), 0 <= successes <= trials, trials >= 1."""
     if y.ndim < 2 or y.shape[-1] != 2:
         raise DataError(
             f"{likelihood} outcomes are pairs (successes, trials), y of shape (N, 2), got "
@@ -236,9 +221,7 @@ def check_trials(y: Tensor, likelihood: str) -> None:
     )
     none = torch.zeros_like(y, dtype=torch.bool)
     none[..., 1] = y[..., 1] < 1
-    refuse_where(
-        none, y, f"{likelihood} trials must be at least 1", "A row without trials says nothing."
-    )
+    refuse_where(none, y, f"{likelihood} trials must be at least 1", "Drop rows without trials.")
     many = torch.zeros_like(y, dtype=torch.bool)
     many[..., 0] = y[..., 0] > y[..., 1]
     advice = "The pair is (successes, trials), not (successes, failures)."

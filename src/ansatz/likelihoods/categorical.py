@@ -170,14 +170,6 @@ def _log_softmax_at(logits: Tensor, code: Tensor) -> Tensor:
 
 
 def half_weight(weight: Tensor, over: tuple[int, ...] = (0,)) -> Tensor:
-    """Half of the mean weight of what is observed: what a class without a row is given.
-
-    Args:
-        weight: ``(B, ...)``.
-        over: the axes of the mean; the others are targets.
-
-    Returns:
-        ``(...)``; 1/2 where nothing is observed.
-    """
+    """Half of the mean weight of what is observed: what a class without a row is given."""
     count = (weight > 0).sum(over)
     return torch.where(count > 0, weight.sum(over) / (2 * count.clamp(min=1)), 0.5)

@@ -22,13 +22,6 @@ def fit_constant(
     gradient, as the tails of some likelihoods have first derivatives only; in double precision. The
     parameters of the likelihood are moved in place. Where the minimum lies at infinity, a point far
     on the way is returned.
-
-    Args:
-        likelihood: anything with ``loss(raw, y)``.
-        y: outcomes of all rows.
-        weight: ``(B,)`` frequency weights.
-        shift: ``(P,)`` or ``(K, P)``, where to begin.
-        scale: the unit of each raw number, of the same shape.
     """
     wide = copy.deepcopy(likelihood).double().cpu().requires_grad_(True)
     problem = _Problem(wide, y, weight, shift.double().cpu(), scale.double().cpu())
@@ -56,15 +49,15 @@ class _Problem:
 
     def place(self, theta: Any) -> Tensor:
         """Moves the parameters to theta; the raw numbers as a leaf."""
-        pieces = torch.as_tensor(theta).split(
+        parts = torch.as_tensor(theta).split(
             [self.shift.numel(), *(p.numel() for p in self.parameters)]
         )
         with torch.no_grad():
-            for parameter, origin, piece in zip(
-                self.parameters, self.origin, pieces[1:], strict=True
+            for parameter, origin, part in zip(
+                self.parameters, self.origin, parts[1:], strict=True
             ):
-                parameter.copy_(origin + piece.reshape(origin.shape))
-        raw = self.shift + self.scale * pieces[0].reshape(self.shift.shape)
+                parameter.copy_(origin + part.reshape(origin.shape))
+        raw = self.shift + self.scale * parts[0].reshape(self.shift.shape)
         return raw.requires_grad_()
 
     @torch.enable_grad()

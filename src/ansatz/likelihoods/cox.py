@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import torch
 from torch import Tensor, logsumexp
@@ -59,6 +58,7 @@ class Cox(Likelihood):
     """
 
     name = "cox"
+    resized = ("baseline_times", "baseline_hazard")
     link_name = "log"
     additive = False
     event_ndim = 1
@@ -84,7 +84,7 @@ class Cox(Likelihood):
         check_survival(self.name, y)
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """0 and 1: a constant log-risk says nothing."""
+        """0 and 1: a constant log-risk has no effect."""
         if not bool(((y[..., 1] > 0) & (weight > 0)).any()):
             raise DataError(
                 "cox compares those who have the event with those who do not, but no row has an "
@@ -129,16 +129,6 @@ class Cox(Likelihood):
             log_risk: ``(B,)``, raw[0] of each row, best from a model that has not seen it.
             y: ``(B, 3)``.
             weight: ``(B,)`` frequency weights.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Cox, survival_outcome
-            >>> likelihood = Cox()
-            >>> likelihood.set_baseline(
-            ...     torch.zeros(2), survival_outcome(torch.tensor([1.0, 4.0]), torch.ones(2))
-            ... )
-            >>> likelihood.baseline_hazard  # 1/2, 1/2 + 1/1
-            tensor([0.5000, 1.5000])
         """
         if log_risk.shape != y.shape[:-1]:
             raise ValueError(
@@ -170,29 +160,17 @@ class Cox(Likelihood):
         """The curve of each row, and its time; nan where censored, as it is not known."""
         return self.distribution(raw), observed_time(y)
 
-    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
-        # As many times as the baseline's rows had, which only the saved file knows.
-        for name in ("baseline_times", "baseline_hazard"):
-            saved, mine = state.get(prefix + name), getattr(self, name)
-            if saved is not None and saved.shape != mine.shape:
-                setattr(self, name, torch.empty_like(saved, dtype=mine.dtype, device=mine.device))
-        super()._load_from_state_dict(state, prefix, *rest)
-
 
 Fold = tuple[Tensor, Tensor, Tensor]  # rows of a model, rows it left out, its log-risks of all
 
 
-def fair_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
+def out_of_fold_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
     """Each row's log-risk by the model that left it out; its own where none did.
 
-    Log-risks of rows that a flexible model learned from know too well who had the event: those left
+    A flexible model's log-risks of its training rows know too well who had the event: those left
     at risk look safer than they are, and the baseline that makes up for it is too high for new
     rows. Only differences of log-risks mean anything, so every fold is put on the level of the
     whole fit.
-
-    Args:
-        own: ``(N,)`` of the whole fit.
-        others: for each fold the rows learned from, those left out, and ``(N,)`` log-risks.
     """
     fair = own.clone()
     for inside, outside, other in others:

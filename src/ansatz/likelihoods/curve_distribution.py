@@ -44,11 +44,7 @@ class CurveDistribution(Distribution):
     lower = 0.0
 
     def __init__(
-        self,
-        times: Tensor,
-        survival: Tensor,
-        *,
-        interpolation: Literal["step", "linear"] = "step",
+        self, times: Tensor, survival: Tensor, *, interpolation: Literal["step", "linear"] = "step"
     ) -> None:
         self._hold(times, -survival.log(), interpolation)
 
@@ -60,14 +56,7 @@ class CurveDistribution(Distribution):
         *,
         interpolation: Literal["step", "linear"] = "step",
     ) -> "CurveDistribution":
-        """From H = -log S, ``(..., T)``, which has digits where S underflows.
-
-        Example:
-            >>> import torch
-            >>> curve = CurveDistribution.of_hazard(torch.ones(1), torch.tensor([2000.0]))
-            >>> curve.log_survival(torch.tensor(1.0))
-            tensor(-2000.)
-        """
+        """From H = -log S, ``(..., T)``, which has digits where S underflows."""
         curve = cls.__new__(cls)
         curve._hold(times, cumulative_hazard, interpolation)
         return curve
@@ -163,13 +152,7 @@ class CurveDistribution(Distribution):
         return torch.where((q >= 0) & (q <= 1), torch.where(place == 0, 0.0, y), math.nan)
 
     def restricted_mean(self, horizon: float | Tensor) -> Tensor:
-        """E[min(Y, horizon)], the area under the survival curve up to the horizon.
-
-        Example:
-            >>> import torch
-            >>> CurveDistribution(torch.ones(1), torch.tensor([0.5])).restricted_mean(3.0)
-            tensor(2.)
-        """
+        """E[min(Y, horizon)], the area under the survival curve up to the horizon."""
         return self._area(torch.as_tensor(horizon).to(self.knots), 1)
 
     def crps(self, y: Tensor) -> Tensor:
@@ -184,8 +167,8 @@ class CurveDistribution(Distribution):
         """The integral of S^power over [0, t]."""
         width = self.knots.diff()
         height = (-power * self.hazard).exp()
-        pieces = height[..., :-1] * width * _phi1(power * self.slope[..., :-1] * width)
-        sums = torch.cat([torch.zeros_like(pieces[..., :1]), pieces.cumsum(-1)], -1)
+        areas = height[..., :-1] * width * _phi1(power * self.slope[..., :-1] * width)
+        sums = torch.cat([torch.zeros_like(areas[..., :1]), areas.cumsum(-1)], -1)
         place, hazard, slope, beyond = self._at(t)
         rest = (-power * hazard).exp() * beyond * _phi1(power * slope * beyond)
         return self._take(sums, place) + rest

@@ -36,7 +36,7 @@ class Dice(Likelihood):
     *Pixels that are not labelled*: weights per pixel go to ``partial_loss``; a pixel of weight 0
     is in none of the sums, and its y may be nan.
 
-    It is no likelihood: it estimates no P(y | x), and its best p are nearly 0 or 1. Its best
+    It is not a likelihood: it estimates no P(y | x), and its best p are nearly 0 or 1. Its best
     *constant* is the full or the empty mask, where the logits would be infinite, so the constant
     model is instead the share of each class.
 
@@ -190,13 +190,6 @@ def pixel_shares(weight: Tensor, axes: int) -> tuple[Tensor, Tensor]:
     :math:`\bar w` is the mean weight of the pixels that are observed (:math:`w_j > 0`), and the
     weight of the image as a whole; it is 0 where none is. Equal weights thus give :math:`u_j = 1`:
     a weight per image is the same as that weight at each of its pixels.
-
-    Args:
-        weight: ``(B, ..., *size)``.
-        axes: how many axes ``size`` has.
-
-    Returns:
-        u of the shape of ``weight``, and ``(B, ...)``, one weight per image.
     """
     flat = weight.flatten(-axes)  # (B, ..., J)
     mean = flat.sum(-1) / (flat > 0).sum(-1).clamp(min=1)
@@ -215,9 +208,6 @@ def class_logits(y: Tensor, weight: Tensor, axes: int, classes: int) -> Tensor:
     """The logits of the classes' shares of all pixels; half a pixel for a class without one.
 
     The pixel that is halved has the mean weight, so that a factor of all weights changes nothing.
-
-    Returns:
-        ``(..., K)`` log shares, or ``(..., 1)`` log odds for two classes.
     """
     rows, sizes = pixel_rows(y, weight, axes)
     counts = class_counts(rows, sizes, classes)

@@ -80,8 +80,8 @@ class DirichletDistribution(VectorDistribution):
         (a,) = wide(self.shapes)
         phi = a.sum(-1)
         log_norm = torch.lgamma(a).sum(-1) - torch.lgamma(phi)
-        spread = (phi - a.shape[-1]) * torch.digamma(phi) - ((a - 1) * torch.digamma(a)).sum(-1)
-        return (log_norm + spread).to(self.log_mean)
+        rest = (phi - a.shape[-1]) * torch.digamma(phi) - ((a - 1) * torch.digamma(a)).sum(-1)
+        return (log_norm + rest).to(self.log_mean)
 
     @property
     def marginal(self) -> BetaDistribution:
@@ -107,20 +107,17 @@ class DirichletDistribution(VectorDistribution):
         divergence = (phi.unsqueeze(-1) * _gap(self.log_mean, log_y, y)).sum(-1)
         return torch.where(inside, norm - divergence - log_y.sum(-1), -math.inf)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent compositions, ``(*shape, ..., K)``: shares of gamma numbers.
 
         By logarithms, as a small shape would underflow: that of a + 1 times U^(1/a).
         """
-        with torch.no_grad():
-            a = self.shapes.expand(*shape, *self.log_mean.shape).contiguous()
-            draw = torch._standard_gamma(a + 1, generator=generator).log()
-            u = torch.rand(a.shape, generator=generator, dtype=a.dtype, device=a.device)
-            tiny = torch.finfo(a.dtype).tiny
-            log_draw = draw + torch.log1p(-u) / a.clamp(min=tiny)
-            return torch.softmax(log_draw, -1).clamp(min=tiny)
+        a = self.shapes.expand(*size, self.log_mean.shape[-1]).contiguous()
+        draw = torch._standard_gamma(a + 1, generator=generator).log()
+        u = torch.rand(a.shape, generator=generator, dtype=a.dtype, device=a.device)
+        tiny = torch.finfo(a.dtype).tiny
+        log_draw = draw + torch.log1p(-u) / a.clamp(min=tiny)
+        return torch.softmax(log_draw, -1).clamp(min=tiny)
 
 
 def _rest(a: Tensor, log_a: Tensor) -> Tensor:
@@ -149,7 +146,7 @@ class Dirichlet(Likelihood):
 
     with the means :math:`\mu` = softmax of K logits (soft-clamped at +-50) and the dispersion
     :math:`1/\phi` = unit * softplus of the last raw number + floor: a small dispersion is a sharp
-    likelihood, the variance of part k being :math:`\mu_k(1-\mu_k)/(1+\phi)`. K = 2 is the beta
+    distribution, the variance of part k being :math:`\mu_k(1-\mu_k)/(1+\phi)`. K = 2 is the beta
     distribution. The unit is the maximum-likelihood :math:`1/\phi` of the constant model; the floor
     is the dispersion at which the sd of some part falls to the normal distribution's floor, at most
     half the unit.
@@ -291,10 +288,6 @@ def fit_dirichlet(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
     The log-likelihood is concave in a, and its Hessian a diagonal plus a constant, so that Newton's
     step costs no matrix (Minka). It starts from the moments.
-
-    Shapes:
-        - y: ``(B, K)``, weight ``(B,)``.
-        - returns: ``(K,)``, adding up to 0, and ``()``.
 
     References:
         Minka (2000), Estimating a Dirichlet distribution, section 1.

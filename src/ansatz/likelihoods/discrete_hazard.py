@@ -1,6 +1,6 @@
 """A hazard that is free in each interval of time, for one or several causes."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -42,8 +42,8 @@ class DiscreteHazard(Likelihood):
     a cause has occurred by a time, where others compete.
 
     Args:
-        intervals: at most so many; fewer where there are fewer distinct event times (then the
-            last raw numbers are not used).
+        intervals: the largest number of intervals; fewer where there are fewer distinct event times
+            (then the last raw numbers are not used).
         causes: kinds of events, coded 1 to ``causes``.
         measure: ``"density"`` or ``"interval"``.
 
@@ -68,6 +68,7 @@ class DiscreteHazard(Likelihood):
     """
 
     name = "discrete_hazard"
+    resized = ("cuts",)
     link_name = "logit"
     event_ndim = 1
 
@@ -169,15 +170,6 @@ class DiscreteHazard(Likelihood):
 
         Shapes:
             - raw: ``(..., P)``; times: ``(T,)``; returns ``(..., T)``.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import DiscreteHazard, survival_outcome
-            >>> y = survival_outcome(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1, 2, 1]))
-            >>> likelihood = DiscreteHazard(intervals=3, causes=2, measure="interval")
-            >>> likelihood.observe(y, torch.ones(3))
-            >>> likelihood.incidence(torch.zeros(6), torch.tensor([1.0, 2.0]), cause=2)
-            tensor([0.3333, 0.4444])
         """
         if not 1 <= cause <= self.causes:
             raise UsageError(f"cause must be 1 to {self.causes}, got {cause}.")
@@ -207,7 +199,7 @@ class DiscreteHazard(Likelihood):
         time, cuts = y[..., 0].contiguous(), self.cuts.to(y)
         place = torch.searchsorted(cuts, time)
         seen = y[..., 1] > 0
-        if self.measure == "interval":  # beyond the last cut nothing tells one time from another
+        if self.measure == "interval":  # beyond the last cut times cannot be distinguished
             seen = seen & (place < len(cuts))
         return place.clamp(max=len(cuts) - 1), seen
 
@@ -225,13 +217,6 @@ class DiscreteHazard(Likelihood):
         part = (t - (cuts - width)) / width
         last = torch.arange(len(cuts), device=t.device) == len(cuts) - 1
         return torch.where(last, part.clamp(min=0), part.clamp(0, 1))
-
-    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
-        # As many cuts as the training rows gave, which only the saved file knows.
-        saved = state.get(prefix + "cuts")
-        if saved is not None and saved.shape != self.cuts.shape:
-            self.cuts = torch.empty_like(saved, dtype=self.cuts.dtype, device=self.cuts.device)
-        super()._load_from_state_dict(state, prefix, *rest)
 
 
 def _log_softplus(x: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Positive numbers of a likelihood: a scale that is predicted, learned once, or known."""
 
 import math
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,21 @@ def softplus_inverse(x: Tensor) -> Tensor:
     return x + torch.log(-torch.expm1(-x))
 
 
-class PositiveHead(nn.Module):
+class Resized(nn.Module):
+    """A module whose tensors take the shape of the saved ones, as one entry per target."""
+
+    resized: ClassVar[tuple[str, ...]] = ()  # names of the tensors
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *rest: Any) -> None:
+        for name in self.resized:
+            mine, saved = getattr(self, name, None), state.get(prefix + name)
+            if mine is not None and saved is not None and saved.shape != mine.shape:
+                fresh = torch.empty_like(saved, dtype=mine.dtype, device=mine.device)
+                setattr(self, name, nn.Parameter(fresh) if name in self._parameters else fresh)
+        super()._load_from_state_dict(state, prefix, *rest)
+
+
+class PositiveHead(Resized):
     r"""A positive number per outcome: ``unit * softplus(r) + floor``.
 
     ``"predicted"``: r is a raw output of the network, as in gamlss. ``"constant"``: r is one
@@ -23,9 +37,6 @@ class PositiveHead(nn.Module):
 
     Before ``observe`` the unit is 1 and the floor 1e-3, so that a raw number of -50 divides by
     nothing that float32 cannot hold.
-
-    Args:
-        dispersion: which of the three.
 
     Shapes:
         - raw: ``(..., P)``; its last entry is r when predicted.
@@ -49,6 +60,7 @@ class PositiveHead(nn.Module):
         self.constant = nn.Parameter(start) if self.kind == "constant" else None
         self.factor = 1.0  # what recalibration multiplies the served value by
 
+    resized = ("unit", "floor", "known", "constant")
     unit: Tensor
     floor: Tensor
     known: Tensor
@@ -76,12 +88,7 @@ class PositiveHead(nn.Module):
         return r
 
     def append(self, shift: Tensor, scale: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Shift and scale of all raw numbers: those of the first one, then the head's own.
-
-        Shapes:
-            - shift, scale, value: ``()``, or ``(K,)`` for K targets.
-            - returns: ``(P,)`` each, or ``(K, P)``.
-        """
+        """Shift and scale of all raw numbers: those of the first one, then the head's own."""
         r = self.start(value)
         if not self.outputs:
             return shift.unsqueeze(-1), scale.unsqueeze(-1)
@@ -102,19 +109,11 @@ class PositiveHead(nn.Module):
         value = (unit * softplus(raw[..., -1]) + floor).expand(raw.shape[:-1])
         return value * self.factor
 
-    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
-        # One entry per target, which only the saved file knows.
-        for name in ("unit", "floor", "constant"):
-            mine, saved = getattr(self, name), state.get(prefix + name)
-            if mine is not None and saved is not None and mine.ndim == 0 and saved.ndim == 1:
-                fresh = torch.empty_like(saved, dtype=mine.dtype, device=mine.device)
-                setattr(self, name, nn.Parameter(fresh) if name == "constant" else fresh)
-        super()._load_from_state_dict(state, prefix, *rest)
 
-
-class Unit(nn.Module):
+class Unit(Resized):
     """A positive number per target: a buffer that is saved with the model."""
 
+    resized = ("value",)
     value: Tensor
 
     def __init__(self, value: float = 1.0) -> None:
@@ -124,10 +123,3 @@ class Unit(nn.Module):
     def observe(self, value: Tensor) -> None:
         """Sets the unit, ``()`` or ``(K,)``; 1 where ``value`` is 0."""
         self.value = torch.where(value > 0, value, torch.ones_like(value)).detach().clone()
-
-    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
-        # One entry per target, which only the saved file knows.
-        saved = state.get(prefix + "value")
-        if saved is not None and saved.shape != self.value.shape:
-            self.value = torch.empty_like(saved, dtype=self.value.dtype, device=self.value.device)
-        super()._load_from_state_dict(state, prefix, *rest)

@@ -1,4 +1,4 @@
-"""What a likelihood predicts: distributions of numbers and of vectors."""
+"""Distributions that likelihoods predict, of numbers and of vectors."""
 
 import math
 from itertools import pairwise
@@ -28,6 +28,7 @@ class Distribution:
     """
 
     discrete = False
+    symmetric = False  # True: the median is the mode
     lower, upper = -math.inf, math.inf  # the support's ends
 
     @property
@@ -63,7 +64,7 @@ class Distribution:
     @property
     def median(self) -> Tensor:
         """The 0.5 quantile."""
-        return self.icdf(torch.full_like(self.mean, 0.5))
+        return self.mode if self.symmetric else self.icdf(torch.full_like(self.mean, 0.5))
 
     def log_prob(self, y: Tensor) -> Tensor:
         """Log density (continuous) or log probability (discrete) of ``y``."""
@@ -106,7 +107,10 @@ class Distribution:
         Differentiable in q and in the parameters where the distribution is continuous.
         """
         with torch.no_grad():
-            y = self._solve(q)
+            if q.is_meta:
+                y = q.new_empty(torch.broadcast_shapes(q.shape, self.batch_shape))
+            else:
+                y = self._solve(q)
         return y if self.discrete else self._implicit(y, q)
 
     def _solve(self, q: Tensor) -> Tensor:
@@ -149,6 +153,18 @@ class Distribution:
         return self.icdf(u)
 
 
+class LogMeanDistribution(Distribution):
+    """Distributions by the logarithm of their mean and a dispersion, of one shape."""
+
+    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
+        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
+
+    @property
+    def mean(self) -> Tensor:
+        """mu."""
+        return self.log_mean.exp()
+
+
 def _has_gradient(part: object) -> bool:
     """Whether anything that a distribution is made of asks for a gradient."""
     if isinstance(part, Tensor):
@@ -159,19 +175,19 @@ def _has_gradient(part: object) -> bool:
 
 
 def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tensor:
-    """Solves cdf(y) = q for any distribution with a mean and a spread to start the bracket from."""
+    """Solves cdf(y) = q for any distribution, in a bracket around its mean."""
     centre = torch.nan_to_num(distribution.mean, nan=0.0, posinf=0.0, neginf=0.0)
-    spread = torch.nan_to_num(distribution.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
-    centre, spread, q = torch.broadcast_tensors(centre, spread, q)
-    low, high = centre - spread, centre + spread
+    sd = torch.nan_to_num(distribution.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
+    centre, sd, q = torch.broadcast_tensors(centre, sd, q)
+    low, high = centre - sd, centre + sd
     for _ in range(1100):  # doubling reaches the largest double
         too_high = (distribution.cdf(low) >= q) & (low > distribution.lower)
         too_low = (distribution.cdf(high) < q) & (high < distribution.upper)
         if not (too_high.any() or too_low.any()):
             break
-        spread = 2 * spread
-        low = torch.where(too_high, (centre - spread).clamp(min=distribution.lower), low)
-        high = torch.where(too_low, (centre + spread).clamp(max=distribution.upper), high)
+        sd = 2 * sd
+        low = torch.where(too_high, (centre - sd).clamp(min=distribution.lower), low)
+        high = torch.where(too_low, (centre + sd).clamp(max=distribution.upper), high)
     for _ in range(iterations):
         middle = low + (high - low) / 2
         above = distribution.cdf(middle) >= q
@@ -282,7 +298,7 @@ class VectorDistribution(Distribution):
     @property
     def median(self) -> Tensor:
         """The medians of the marginals, ``(..., K)``."""
-        return self.marginal.median
+        return self.mode if self.symmetric else self.marginal.median
 
     def cdf(self, y: Tensor) -> Tensor:
         """Undefined: vectors have no order."""
@@ -314,13 +330,9 @@ class VectorDistribution(Distribution):
         .. math:: E\|Y - y\| - \tfrac12 E\|Y - Y'\|
 
         with the Euclidean norm; for K = 1 it is the CRPS. Neighbouring draws stand for the
-        independent pair Y, Y', which needs no double sum and has no bias. Without a generator a
-        fixed one is used, so that the same distribution and outcome have the same score.
-
-        Args:
-            y: ``(..., K)``.
-            draws: the error falls with its square root.
-            generator: whose numbers are used.
+        independent pair Y, Y', which needs no double sum and has no bias. The error falls with the
+        root of ``draws``. Without a generator a fixed one is used, so that the same distribution
+        and outcome have the same score.
 
         References:
             Gneiting and Raftery (2007), Strictly proper scoring rules, section 4.3.

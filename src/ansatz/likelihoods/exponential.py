@@ -6,12 +6,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    require_same_shape,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Likelihood, require_same_shape, weighted_mean, weighted_sd
 from ansatz.likelihoods.special.logarithms import (
     continued,
     log_complement,
@@ -19,7 +14,7 @@ from ansatz.likelihoods.special.logarithms import (
     soft_cap,
     soft_clamp,
 )
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 from ansatz.spec import TargetSpec
 
 
@@ -91,23 +86,14 @@ class ExponentialDistribution(Distribution):
         """-mu log(1 - q)."""
         return -self.mean * torch.log1p(-q)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """y - 2 mu F(y) + mu / 2 for y >= 0, in double precision, as its terms cancel."""
-        value, log_mean = wide(y, self.log_mean)
-        distribution = ExponentialDistribution(log_mean)
-        return (
-            value.abs() - 2 * distribution.mean * distribution.cdf(value) + distribution.mean / 2
-        ).to(y)
+        return y.abs() - 2 * self.mean * self.cdf(y) + self.mean / 2
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            draw = torch.empty(
-                (*shape, *self.batch_shape), dtype=self.log_mean.dtype, device=self.log_mean.device
-            ).exponential_(generator=generator)
-            return (draw * self.mean).clamp(min=torch.finfo(draw.dtype).tiny)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        draw = self.log_mean.new_empty(size).exponential_(generator=generator)
+        return (draw * self.mean).clamp(min=torch.finfo(draw.dtype).tiny)
 
 
 class Exponential(Likelihood):

@@ -6,10 +6,9 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
-from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.distribution import LogMeanDistribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
@@ -20,13 +19,14 @@ from ansatz.likelihoods.special.gamma import (
     log_gamma_half,
     log_gammainc,
     log_gammaincc,
+    log_minus_digamma,
     stirling,
 )
 from ansatz.likelihoods.special.logarithms import soft_cap, soft_clamp
-from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.special.tensors import elementwise, in_double, wide
 
 
-class GammaDistribution(Distribution):
+class GammaDistribution(LogMeanDistribution):
     """Gamma with mean mu and variance phi mu^2: shape a = 1 / phi, rate a / mu.
 
     Args:
@@ -35,25 +35,17 @@ class GammaDistribution(Distribution):
 
     Example:
         >>> import torch
-        >>> d = GammaDistribution(torch.zeros(1), torch.ones(1))  # the exponential likelihood
+        >>> d = GammaDistribution(torch.zeros(1), torch.ones(1))  # the exponential distribution
         >>> d.log_survival(torch.tensor([1000.0]))
         tensor([-1000.])
     """
 
     lower = 0.0
 
-    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
-        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
-
     @property
     def shape(self) -> Tensor:
         """a = 1 / phi."""
         return 1 / self.dispersion
-
-    @property
-    def mean(self) -> Tensor:
-        """mu."""
-        return self.log_mean.exp()
 
     @property
     def variance(self) -> Tensor:
@@ -100,8 +92,6 @@ class GammaDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         a, q = torch.broadcast_tensors(self.shape, q)
-        if q.is_meta:
-            return torch.empty_like(q)
         # The upper half through the complement, where q has digits to give.
         high = q > 0.5
         value = torch.empty_like(q)
@@ -109,32 +99,27 @@ class GammaDistribution(Distribution):
         value[high] = elementwise(special.gammainccinv, a[high], 1 - q[high])
         return value / a * self.mean
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """y (2 F_a - 1) - mu (2 F_{a+1} - 1) - mu B(a + 1/2, 1/2) / pi.
 
         F_a and F_{a+1} being the gamma cdfs of either shape at a y / mu (Scheuerer and Moeller
         2015, eq. 4). In double precision, as its terms cancel.
         """
-        value, *parameters = wide(y, self.log_mean, self.dispersion)
-        distribution = GammaDistribution(*parameters)
-        a, mu, x = distribution.shape, distribution.mean, distribution._x(value)
-        first = value * (2 * log_gammainc(a, x).exp() - 1)
+        a, mu, x = self.shape, self.mean, self._x(y)
+        first = y * (2 * log_gammainc(a, x).exp() - 1)
         second = mu * (2 * log_gammainc(a + 1, x).exp() - 1)
         # B(a + 1/2, 1/2) / pi = Gamma(a + 1/2) / (Gamma(a) a sqrt(pi))
-        spread = mu * (log_gamma_half(a) - a.log()).exp() / math.sqrt(math.pi)
-        return (first - second - spread).to(y)
+        pair = mu * (log_gamma_half(a) - a.log()).exp() / math.sqrt(math.pi)
+        return first - second - pair
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            a = self.shape.expand((*shape, *self.batch_shape)).contiguous()
-            draw = torch._standard_gamma(a, generator=generator)
-            return (draw / a * self.mean).clamp(min=torch.finfo(a.dtype).tiny)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        a = self.shape.expand(size).contiguous()
+        draw = torch._standard_gamma(a, generator=generator)
+        return (draw / a * self.mean).clamp(min=torch.finfo(a.dtype).tiny)
 
 
-class Gamma(Likelihood):
+class Gamma(Dispersed):
     r"""Positive outcomes whose standard deviation is proportional to their mean.
 
     .. math:: -\log p(y) = \frac1\phi \left(\frac{y}{\mu} - \log\frac{y}{\mu}\right)
@@ -166,10 +151,6 @@ class Gamma(Likelihood):
     name = "gamma"
     support = "positive"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""
@@ -220,8 +201,5 @@ def _dispersion(y: Tensor, weight: Tensor) -> Tensor:
 
 
 def _log_minus_digamma(a: Tensor) -> Tensor:
-    """log a - digamma(a), by its series where the two nearly cancel."""
-    u = 1 / a.clamp(min=30.0)
-    v = u * u
-    series = u / 2 + v * (1 / 12 - v * (1 / 120 - v * (1 / 252 - v / 240)))
+    series = log_minus_digamma(a.clamp(min=30.0))  # where the two nearly cancel
     return torch.where(a > 30, series, a.log() - torch.digamma(a))

@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
+from ansatz.likelihoods.likelihood import Likelihood, by_target, require_same_shape
 from ansatz.likelihoods.special.logarithms import (
     continued,
     log_complement,
@@ -19,7 +19,7 @@ from ansatz.likelihoods.special.logarithms import (
     soft_cap,
     soft_clamp,
 )
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 from ansatz.spec import TargetSpec
 
 LEAST = -0.5  # of a learned shape: below it maximum likelihood is not regular
@@ -47,11 +47,6 @@ class GeneralizedParetoDistribution(Distribution):
 
     def __init__(self, log_scale: Tensor, shape: Tensor) -> None:
         self.log_scale, self.shape = torch.broadcast_tensors(log_scale, shape)
-
-    @property
-    def batch_shape(self) -> torch.Size:
-        """The shape of one sample."""
-        return self.log_scale.shape
 
     @property
     def mean(self) -> Tensor:
@@ -136,34 +131,24 @@ class GeneralizedParetoDistribution(Distribution):
         value = self.log_scale.exp() * hazard * ratio
         return torch.where(q == 1, self.end, value)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """|y| - 2 mean (1 - S(y)^(1 - xi)) + scale / (2 - xi); infinite where xi >= 1.
 
         (Friederichs and Thorarinsdottir 2012.) In double precision, as its terms cancel.
         """
-        value, log_scale, shape = wide(y, self.log_scale, self.shape)
-        exists = shape < 1
-        distribution = GeneralizedParetoDistribution(log_scale, torch.where(exists, shape, 0.0))
+        exists = self.shape < 1
+        d = GeneralizedParetoDistribution(self.log_scale, torch.where(exists, self.shape, 0.0))
         # S^(1 - xi) is 0 beyond the end, however the hazard goes on there.
-        share = -torch.expm1(-(1 - distribution.shape) * distribution._hazard(value))
-        score = (
-            value.abs() - 2 * distribution.mean * share + log_scale.exp() / (2 - distribution.shape)
-        )
-        return torch.where(exists, score, math.inf).to(y)
+        share = -torch.expm1(-(1 - d.shape) * d._hazard(y))
+        score = y.abs() - 2 * d.mean * share + d.log_scale.exp() / (2 - d.shape)
+        return torch.where(exists, score, math.inf)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            u = torch.rand(
-                (*shape, *self.batch_shape),
-                generator=generator,
-                dtype=self.log_scale.dtype,
-                device=self.log_scale.device,
-            )
-            draw = torch.minimum(self.icdf(u), self.end)
-            return draw.clamp(min=torch.finfo(u.dtype).tiny)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        like = self.log_scale
+        u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
+        draw = torch.minimum(self.icdf(u), self.end)
+        return draw.clamp(min=torch.finfo(u.dtype).tiny)
 
 
 def _log1p_over(t: Tensor) -> Tensor:
@@ -193,7 +178,7 @@ def _log_beyond(x: Tensor) -> Tensor:
 
 
 class GeneralizedPareto(Likelihood):
-    r"""What lies above a high threshold: the limit distribution of exceedances (Pickands).
+    r"""Exceedances over a high threshold: their limit distribution (Pickands).
 
     .. math:: -\log p(y) = \log\sigma + \left(1 + \frac1\xi\right) \log\left(1 + \xi\frac{y}{\sigma}
               \right), \qquad 0 \le y \;(\le -\sigma/\xi \text{ where } \xi < 0)
@@ -266,16 +251,13 @@ class GeneralizedPareto(Likelihood):
 
         Zeros alone have no finite maximum-likelihood log scale: they start from a scale of 1e-3.
         """
-        columns = y.reshape(len(y), -1)
-        weights = expand_weight(weight, y).reshape(columns.shape)
-        solved = [self._constant(*pair) for pair in zip(columns.T, weights.T, strict=True)]
+        solved = by_target(self._constant, y, weight)
         eta, xi = (
             torch.tensor(part).to(y).reshape(y.shape[1:]) for part in zip(*solved, strict=True)
         )
         return self.excess.append(eta, torch.ones_like(eta), xi - self.least)
 
-    def _constant(self, y: Tensor, weight: Tensor) -> tuple[float, float]:
-        y, weight = y[weight > 0].double(), weight[weight > 0].double()
+    def _constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[float, float]:
         known = float(self.excess.known) + self.least if self.excess.kind == "known" else None
         if not bool((y > 0).any()):
             return math.log(1e-3), 0.0 if known is None else known
@@ -298,11 +280,6 @@ def fit_scale(y: Tensor, weight: Tensor, shape: float) -> float:
 
     It solves 1 = (1 + xi) mean(z / (1 + xi z)) with z = y / scale, whose right side falls as the
     scale grows.
-
-    Args:
-        y: ``(N,)``, numbers >= 0, not all 0.
-        weight: ``(N,)``, frequencies.
-        shape: xi.
     """
     values, share, mean = _numpy(y, weight)
 
@@ -327,11 +304,6 @@ def fit_scale_and_shape(y: Tensor, weight: Tensor, least: float) -> tuple[float,
     number: a grid finds the best bracket, Brent's method the root of the derivative there, and
     Newton's method in both numbers the last digits. Where the likelihood still rises at ``least``,
     the scale is fitted for that shape.
-
-    Args:
-        y: ``(N,)``, numbers >= 0, not all 0.
-        weight: ``(N,)``, frequencies.
-        least: the smallest shape, > -1.
 
     References:
         Grimshaw (1993), Computing maximum likelihood estimates for the generalized Pareto

@@ -7,16 +7,11 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, weighted_mean, weighted_sd
 from ansatz.likelihoods.poisson import PoissonDistribution
 from ansatz.likelihoods.special.logarithms import log_positive, positive_rate, soft_clamp
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 from ansatz.spec import TargetSpec
 
 
@@ -107,52 +102,42 @@ class HurdlePoissonDistribution(Distribution):
         value = logsigmoid(self.logits) + torch.where(k >= 1, tail, 0.0)
         return torch.where(k < 0, 0.0, value)
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, *parameters = torch.broadcast_tensors(*wide(q, self.log_rate, self.logits))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
-        log_rate, logits = parameters
-        zero, rate = torch.sigmoid(-logits), log_rate.exp()
-        inner = ((level - zero) / torch.sigmoid(logits)).clamp(1e-300, 1 - 1e-16)
+        zero, rate = torch.sigmoid(-self.logits), self.log_rate.exp()
+        inner = ((q - zero) / torch.sigmoid(self.logits)).clamp(1e-300, 1 - 1e-16)
         z = torch.special.ndtri(inner - (-rate).exp() * (inner - 1))  # the level among all counts
         guess = (rate + z * rate.sqrt() + (z * z - 1) / 6).clamp(min=1)  # Cornish and Fisher
-        guess = torch.where(level <= zero, 0.0, guess)
-        found = count_search(HurdlePoissonDistribution, (log_rate, logits), level, guess)
-        return found.to(q)
+        return count_search(self, q, torch.where(q <= zero, 0.0, guess))
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form, from that of the Poisson distribution, in double precision.
 
-        A likelihood that is 0 with probability 1 - p and else has the score :math:`C_T(y)` has the
-        score :math:`(1 - p)|y| + p\, C_T(y) - p (1 - p)\, C_T(0)`; the Poisson distribution itself
-        is of this form, which gives the truncated one's. Where nearly all counts are 1, by their
-        first few probabilities.
+        A distribution that is 0 with probability 1 - p and else has the score :math:`C_T(y)` has
+        the score :math:`(1 - p)|y| + p\, C_T(y) - p (1 - p)\, C_T(0)`; the Poisson distribution
+        itself is of this form, which gives the truncated one's. Where nearly all counts are 1, by
+        their first few probabilities.
         """
-        value, *parameters = wide(y, self.log_rate, self.logits)
-        value, log_rate, logits = torch.broadcast_tensors(value, *parameters)
-        p, rate = torch.sigmoid(logits), log_rate.exp()
-        small = rate < 0.05
-        at, at_zero = _positive_crps(value, torch.where(small, 0.0, log_rate))
-        few, few_zero = _few_crps(value, torch.where(small, log_rate, -5.0))
+        log_rate, p = self.log_rate, torch.sigmoid(self.logits)
+        small = log_rate.exp() < 0.05
+        at, at_zero = _positive_crps(y, torch.where(small, 0.0, log_rate))
+        few, few_zero = _few_crps(y, torch.where(small, log_rate, -5.0))
         at, at_zero = torch.where(small, few, at), torch.where(small, few_zero, at_zero)
-        score = (1 - p) * value.abs() + p * at - p * torch.sigmoid(-logits) * at_zero
-        return score.to(y)
+        return (1 - p) * y.abs() + p * at - p * torch.sigmoid(-self.logits) * at_zero
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws: the Poisson process whose first event is placed before the end.
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """The Poisson process whose first event is placed before the end.
 
         With U uniform, the first event of a positive count comes at T = -log(1 - U (1 - e^-r));
         the rest of the count is Poisson with rate r - T.
         """
-        with torch.no_grad():
-            rate = self.log_rate.exp().expand((*shape, *self.batch_shape))
-            kind = {"generator": generator, "dtype": rate.dtype, "device": rate.device}
-            first = -torch.log1p(torch.rand(rate.shape, **kind) * torch.expm1(-rate))
-            rest = PoissonDistribution((rate - first).clamp(min=0).log()).sample((), generator)
-            some = torch.rand(rate.shape, **kind) < torch.sigmoid(self.logits)
-            return torch.where(some, 1 + rest, 0.0)
+        rate = self.log_rate.exp().expand(size)
+        kind = {"generator": generator, "dtype": rate.dtype, "device": rate.device}
+        first = -torch.log1p(torch.rand(rate.shape, **kind) * torch.expm1(-rate))
+        rest = PoissonDistribution((rate - first).clamp(min=0).log()).sample((), generator)
+        some = torch.rand(rate.shape, **kind) < torch.sigmoid(self.logits)
+        return torch.where(some, 1 + rest, 0.0)
 
 
 def _positive_crps(y: Tensor, log_rate: Tensor) -> tuple[Tensor, Tensor]:
@@ -167,8 +152,8 @@ def _few_crps(y: Tensor, log_rate: Tensor) -> tuple[Tensor, Tensor]:
     t = torch.arange(1.0, 13.0, dtype=y.dtype, device=y.device)
     wide_rate = log_rate.unsqueeze(-1)
     p = (PoissonDistribution(wide_rate).log_prob(t) - log_positive(wide_rate)).exp()  # (..., 12)
-    spread = torch.einsum("...i,...j,ij->...", p, p, (t - t.unsqueeze(-1)).abs()) / 2
-    return (p * (t - y.unsqueeze(-1)).abs()).sum(-1) - spread, (p * t).sum(-1) - spread
+    pair = torch.einsum("...i,...j,ij->...", p, p, (t - t.unsqueeze(-1)).abs()) / 2
+    return (p * (t - y.unsqueeze(-1)).abs()).sum(-1) - pair, (p * t).sum(-1) - pair
 
 
 class HurdlePoisson(Likelihood):

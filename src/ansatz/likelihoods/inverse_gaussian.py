@@ -7,10 +7,9 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
-from ansatz.likelihoods.distribution import Distribution, bisect
+from ansatz.likelihoods.distribution import LogMeanDistribution, bisect
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
@@ -27,7 +26,7 @@ from ansatz.likelihoods.special.roots import positive_quantile
 from ansatz.likelihoods.special.tensors import elementwise, wide
 
 
-class InverseGaussianDistribution(Distribution):
+class InverseGaussianDistribution(LogMeanDistribution):
     """Inverse Gaussian with mean mu and variance phi mu^3; the textbooks' lambda is 1 / phi.
 
     Args:
@@ -42,14 +41,6 @@ class InverseGaussianDistribution(Distribution):
     """
 
     lower = 0.0
-
-    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
-        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
-
-    @property
-    def mean(self) -> Tensor:
-        """mu."""
-        return self.log_mean.exp()
 
     @property
     def variance(self) -> Tensor:
@@ -66,8 +57,8 @@ class InverseGaussianDistribution(Distribution):
     def entropy(self) -> Tensor:
         """(log(2 pi e phi mu^3) - 3 e^x E1(x)) / 2 with x = 2 / (phi mu), E1 the integral."""
         x = 2 * (-self._c).exp()
-        spread = self.dispersion.log() + 3 * self.log_mean
-        return HALF_LOG_2PI + 0.5 + 0.5 * spread - 1.5 * _ScaledIntegral.apply(x)
+        rest = self.dispersion.log() + 3 * self.log_mean
+        return HALF_LOG_2PI + 0.5 + 0.5 * rest - 1.5 * _ScaledIntegral.apply(x)
 
     @property
     def _c(self) -> Tensor:
@@ -99,8 +90,6 @@ class InverseGaussianDistribution(Distribution):
     def _solve(self, q: Tensor) -> Tensor:
         """Newton's method in log y on the log of the nearer tail; bisection where it fails."""
         c, log_mean, level = torch.broadcast_tensors(*wide(self._c, self.log_mean, q))
-        if level.is_meta:
-            return torch.empty_like(q)
         inside = (level > 0) & (level < 1)
         level = torch.where(inside, level, 0.5)
         # Phi(a) = q with a = 2 sinh(d/2) / sqrt(phi mu): the first term of the cdf alone.
@@ -120,21 +109,18 @@ class InverseGaussianDistribution(Distribution):
         y = torch.where(inside, y, math.nan).to(q)
         return torch.where(q == 0, 0.0, torch.where(q == 1, math.inf, y))
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws (Michael, Schucany and Haas 1976)."""
-        with torch.no_grad():
-            mean = self.mean.expand((*shape, *self.batch_shape))
-            noise, u = (
-                draw(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
-                for draw in (torch.randn, torch.rand)
-            )
-            k = self._c.exp() * noise**2 / 2
-            root = 1 / (1 + k + (2 * k + k * k).sqrt())  # the other root is its reciprocal
-            smaller = u * (1 + root) <= 1
-            y = mean * torch.where(smaller, root, 1 / root)
-            return y.clamp(min=torch.finfo(y.dtype).tiny)
+        mean = self.mean.expand(size)
+        noise, u = (
+            draw(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
+            for draw in (torch.randn, torch.rand)
+        )
+        k = self._c.exp() * noise**2 / 2
+        root = 1 / (1 + k + (2 * k + k * k).sqrt())  # the other root is its reciprocal
+        smaller = u * (1 + root) <= 1
+        y = mean * torch.where(smaller, root, 1 / root)
+        return y.clamp(min=torch.finfo(y.dtype).tiny)
 
 
 def _scaled_gap(d: Tensor, c: Tensor) -> Tensor:
@@ -168,7 +154,7 @@ class _ScaledIntegral(torch.autograd.Function):
         return grad * (_ScaledIntegral.apply(x) - 1 / x)
 
 
-class InverseGaussian(Likelihood):
+class InverseGaussian(Dispersed):
     r"""Positive outcomes whose variance grows as the cube of their mean: first-passage times.
 
     .. math:: -\log p(y) = \frac{(y - \mu)^2}{2\phi\mu^2 y} + \frac12\log(2\pi\phi y^3)
@@ -179,7 +165,7 @@ class InverseGaussian(Likelihood):
     :math:`\phi` of the constant model; the floor is (sd floor)^2 / mean^3 with the normal
     distribution's sd floor, at most half the unit. raw[0] beyond +-50 grows logarithmically.
 
-    As :math:`\mu \to \infty` the likelihood tends to Levy's, which has no mean, and the gradient
+    As :math:`\mu \to \infty` the distribution tends to Levy's, which has no mean, and the gradient
     fades as :math:`1/(\phi\mu)`: a mean that is far too large comes back slowly.
 
     Args:
@@ -203,10 +189,6 @@ class InverseGaussian(Likelihood):
     name = "inverse_gaussian"
     support = "positive"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""

@@ -20,8 +20,8 @@ class KL(Likelihood):
               \qquad q = \text{softmax}(\eta)
 
     with :math:`\eta` = raw and 0 log 0 = 0. It is 0 where q = y, and cross-entropy where y is a
-    hard label; the gradient in :math:`\eta` is q - y. The best q is E[y | x]. It is no density of
-    the vector y: for the spread of compositions around their mean use ``dirichlet``.
+    hard label; the gradient in :math:`\eta` is q - y. The best q is E[y | x]. It is not a density
+    of the vector y: for the variance of compositions around their mean use ``dirichlet``.
 
     Shapes:
         - raw: ``(..., K)``.

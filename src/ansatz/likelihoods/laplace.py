@@ -5,14 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    unit_and_floor,
-    weighted_mean,
-    weighted_median,
-)
+from ansatz.likelihoods.likelihood import Dispersed, unit_and_floor, weighted_mean, weighted_median
 from ansatz.likelihoods.special.tensors import absolute
 
 
@@ -29,6 +23,8 @@ class LaplaceDistribution(Distribution):
         tensor([-50.6931])
     """
 
+    symmetric = True
+
     def __init__(self, location: Tensor, scale: Tensor) -> None:
         self.location, self.scale = torch.broadcast_tensors(location, scale)
 
@@ -44,11 +40,6 @@ class LaplaceDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self.location
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self.location
 
@@ -83,24 +74,21 @@ class LaplaceDistribution(Distribution):
         z = self._z(y).abs()
         return self.scale * (z + torch.expm1(-z) + 0.25)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws: the difference of two exponential ones."""
-        with torch.no_grad():
-            pair = torch.empty((2, *shape, *self.batch_shape)).to(self.location)
-            pair.exponential_(generator=generator)
-            return self.location + self.scale * (pair[0] - pair[1])
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """The difference of two exponential ones."""
+        pair = torch.empty((2, *size)).to(self.location)
+        pair.exponential_(generator=generator)
+        return self.location + self.scale * (pair[0] - pair[1])
 
 
 def _log_tail(z: Tensor) -> Tensor:
-    """Log P(Z > z) of the standard likelihood: -z - log 2, or log(1 - e^z / 2) where z < 0."""
+    """Log P(Z > z) of the standard distribution: -z - log 2, or log(1 - e^z / 2) where z < 0."""
     outer = -z.clamp(min=0) - math.log(2)
     inner = torch.log1p(-0.5 * z.clamp(max=0).exp())
     return torch.where(z >= 0, outer, inner)
 
 
-class Laplace(Likelihood):
+class Laplace(Dispersed):
     r"""Real outcomes with heavier tails than normal; its location is the median.
 
     .. math:: -\log p(y) = \frac{|y - \mu|}{b} + \log 2b
@@ -130,20 +118,16 @@ class Laplace(Likelihood):
     name = "laplace"
     support = "real"
 
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
-
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the scale."""
         sd, floor = unit_and_floor(y, weight)
-        _, b = _median_and_deviation(y, weight)
+        _, b = median_and_deviation(y, weight)
         unit = torch.where(b > 0, b, sd / 2**0.5)
         self.dispersion.observe(unit, torch.minimum(floor / 2**0.5, unit / 2))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Median of y and the mean absolute deviation from it."""
-        median, b = _median_and_deviation(y, weight)
+        median, b = median_and_deviation(y, weight)
         return self.dispersion.append(median, torch.where(b > 0, b, torch.ones_like(b)), b)
 
     def distribution(self, raw: Tensor) -> LaplaceDistribution:
@@ -151,6 +135,7 @@ class Laplace(Likelihood):
         return LaplaceDistribution(raw[..., 0], self.dispersion(raw))
 
 
-def _median_and_deviation(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+def median_and_deviation(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The median of y and the mean absolute deviation from it."""
     median = weighted_median(y, weight)
     return median, weighted_mean((y - median).abs(), weight)

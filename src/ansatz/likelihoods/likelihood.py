@@ -1,17 +1,18 @@
 """The second axis: what kind of quantity is y, and how a network's raw numbers describe it."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion, PositiveHead, Resized
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.support import Support, check_support
 from ansatz.spec import TargetSpec
 
 
-class Likelihood(nn.Module):
+class Likelihood(Resized):
     """Choose p(y | theta), let the network predict theta, minimise the negative log-likelihood.
 
     The first raw number is the linear predictor of the generalised linear model; later ones are
@@ -45,10 +46,10 @@ class Likelihood(nn.Module):
         return likelihood
 
     def outputs(self, target: TargetSpec) -> int:
-        """P, the raw numbers per outcome: by default 1, and 1 more for a predicted dispersion."""
-        if isinstance(head := getattr(self, "dispersion", None), PositiveHead):
-            return 1 + head.outputs
-        raise TypeError(f"{type(self).__name__} does not say how many raw numbers it needs.")
+        """P, the raw numbers per outcome."""
+        raise TypeError(
+            f"{type(self).__name__} does not define outputs, the number of its raw numbers."
+        )
 
     def check(self, y: Any) -> None:
         """Rejects outcomes outside the support, naming the row, the value and what would fit."""
@@ -95,7 +96,7 @@ class Likelihood(nn.Module):
         )
 
     def training_loss(self, raw: Tensor, y: Any) -> Tensor:
-        """What the optimiser minimises; ``loss`` unless a likelihood trains better otherwise."""
+        """The loss that the optimiser minimises; ``loss`` unless a likelihood overrides it."""
         return self.loss(raw, y)
 
     def distribution(self, raw: Tensor) -> Distribution:
@@ -113,22 +114,36 @@ class Likelihood(nn.Module):
         return self.distribution(raw), y
 
     def point(self, raw: Tensor) -> Tensor:
-        """What ``predict`` returns: the mean, unless the likelihood says otherwise."""
+        """The prediction of ``predict``: the mean, unless the likelihood overrides it."""
         return self.distribution(raw).mean
 
     def unit_deviance(self, raw: Tensor, y: Any) -> Tensor:
         """2 (log-likelihood of the saturated model - that of raw), both with dispersion 1."""
-        raise TypeError(f"{self.name} is no exponential family in its mean: it has no deviance.")
+        raise TypeError(
+            f"{self.name} is not an exponential family in its mean: it has no deviance."
+        )
 
     def variance_function(self, mu: Tensor) -> Tensor:
         """V(mu): the variance of y is dispersion * V(mu)."""
-        raise TypeError(f"{self.name} is no exponential family: it has no variance function.")
+        raise TypeError(f"{self.name} is not an exponential family: it has no variance function.")
 
     def pearson(self, raw: Tensor, y: Any) -> Tensor:
         """Pearson residuals (y - mu) / sqrt(V(mu))."""
         require_same_shape(self.name, raw, y)
         mu = self.point(raw)
         return (y - mu) / self.variance_function(mu).sqrt()
+
+
+class Dispersed(Likelihood):
+    """A likelihood with a dispersion that is predicted from x, constant, or known."""
+
+    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
+        super().__init__()
+        self.dispersion = PositiveHead(dispersion)
+
+    def outputs(self, target: TargetSpec) -> int:
+        """2 with a predicted dispersion, else 1."""
+        return 1 + self.dispersion.outputs
 
 
 def require_same_shape(
@@ -186,6 +201,14 @@ def weighted_median(y: Tensor, weight: Tensor) -> Tensor:
     return ((y.gather(0, first) + y.gather(0, second)) / 2).squeeze(0)
 
 
+def by_target(solve: Callable[[Tensor, Tensor, int], Any], y: Tensor, weight: Tensor) -> list[Any]:
+    """Calls ``solve(y, weight, k)`` on the observed rows of every target, in double precision."""
+    columns = y.reshape(len(y), -1)
+    rows = expand_weight(weight, y).reshape(columns.shape)
+    pairs = enumerate(zip(columns.unbind(1), rows.unbind(1), strict=True))
+    return [solve(c[w > 0].double(), w[w > 0].double(), k) for k, (c, w) in pairs]
+
+
 def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     r"""The natural unit of y, its sd, and the least scale a likelihood may claim.
 
@@ -201,7 +224,7 @@ def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     observed = zip(columns.unbind(1), weight.unbind(1), strict=True)
     resolution = torch.stack([_resolution(column[w > 0]) for column, w in observed])
     floor = torch.maximum(1e-3 * unit, resolution / 12**0.5)
-    # Two rounding steps fill the whole spread when y has two values: keep the floor below the unit.
+    # Two rounding steps fill the whole range when y has two values: keep the floor below the unit.
     floor = torch.minimum(floor, 0.5 * unit)
     return unit.reshape(y.shape[1:]), floor.reshape(y.shape[1:])
 

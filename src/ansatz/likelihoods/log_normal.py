@@ -5,18 +5,12 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    unit_and_floor,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Dispersed, unit_and_floor, weighted_mean, weighted_sd
 from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
 from ansatz.likelihoods.special.logarithms import continued, safe_log, soft_clamp
 from ansatz.likelihoods.special.normal import log_ndtr
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 
 
 class LogNormalDistribution(Distribution):
@@ -90,43 +84,34 @@ class LogNormalDistribution(Distribution):
         """exp(mu + sigma Phi^{-1}(q))."""
         return (self.log_median + self.sigma * torch.special.ndtri(q)).exp()
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """y (2 Phi(z) - 1) - 2 mean (Phi(z - sigma) + Phi(sigma / sqrt 2) - 1).
 
         (Baran and Lerch 2015.) In double precision, as its terms cancel.
         """
-        value, *parameters = wide(y, self.log_median, self.sigma)
-        distribution = LogNormalDistribution(*parameters)
         ndtr = torch.special.ndtr
-        below = continued(ndtr(distribution._z(value) - distribution.sigma), value, 0.0, 1.0)
+        below = continued(ndtr(self._z(y) - self.sigma), y, 0.0, 1.0)
         # Phi(a) + Phi(b) - 1 = Phi(a) - Phi(-b), which keeps the digits of a large sigma
-        spread = below - ndtr(-distribution.sigma / math.sqrt(2))
-        return (value * (2 * distribution.cdf(value) - 1) - 2 * distribution.mean * spread).to(y)
+        pair = below - ndtr(-self.sigma / math.sqrt(2))
+        return y * (2 * self.cdf(y) - 1) - 2 * self.mean * pair
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws."""
-        with torch.no_grad():
-            noise = torch.randn(
-                (*shape, *self.batch_shape),
-                generator=generator,
-                dtype=self.sigma.dtype,
-                device=self.sigma.device,
-            )
-            return (self.log_median + self.sigma * noise).exp()
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        sd = self.sigma
+        noise = torch.randn(size, generator=generator, dtype=sd.dtype, device=sd.device)
+        return (self.log_median + self.sigma * noise).exp()
 
 
-class LogNormal(Likelihood):
+class LogNormal(Dispersed):
     r"""Positive outcomes whose logarithm is normal: an accelerated failure time.
 
     .. math:: -\log p(y) = \frac{(\log y - \mu)^2}{2\sigma^2} + \log\sigma + \log y
               + \frac12\log 2\pi
 
     with :math:`\mu` = raw[0], the mean of log y and the logarithm of the *median* of y, and
-    :math:`\sigma` = unit * softplus(raw[1]) + floor, so that a coefficient says by what factor
-    times stretch. The unit is sd(log y); the floor is the normal distribution's sd floor over the
-    mean of y, at most half the unit. raw[0] beyond +-50 grows logarithmically.
+    :math:`\sigma` = unit * softplus(raw[1]) + floor, so that a coefficient is the log of the factor
+    by which times stretch. The unit is sd(log y); the floor is the normal distribution's sd floor
+    over the mean of y, at most half the unit. raw[0] beyond +-50 grows logarithmically.
 
     ``predict`` gives the mean, :math:`e^{\mu + \sigma^2/2}`, as for the other likelihoods. It
     exists for every :math:`\sigma`, but exceeds float32's largest number once :math:`\mu +
@@ -153,10 +138,6 @@ class LogNormal(Likelihood):
     support = "positive"
     link_name = "log"
 
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
-
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""
         self.dispersion.observe(*relative_unit_and_floor(y, weight))
@@ -172,7 +153,7 @@ class LogNormal(Likelihood):
 
 
 def relative_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """sd(log y), and the least spread of log y that the resolution of y > 0 supports.
+    """sd(log y), and the least sd of log y that the resolution of y > 0 supports.
 
     The floor is the sd floor of y over the mean of y, at most half the unit; where all y are equal
     the unit is 1e-3.
@@ -180,6 +161,6 @@ def relative_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     dtype, y, weight = y.dtype, y.double(), weight.double()
     _, floor = unit_and_floor(y, weight)
     floor, unit = floor / weighted_mean(y, weight), weighted_sd(y.log(), weight)
-    # Rounding leaves a trace of a spread where all y are equal.
+    # Rounding leaves a trace of a variance where all y are equal.
     unit = torch.where(unit > 1e-9, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-3)))
     return unit.to(dtype), torch.minimum(floor, unit / 2).to(dtype)

@@ -1,4 +1,4 @@
-"""What an ensemble predicts: the mixture of its members' distributions."""
+"""Mixtures of distributions, as ensembles predict them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,8 +18,12 @@ from ansatz.likelihoods.special.quadrature import gauss
 class _Mixing:
     """Sums over components; common to numbers and vectors."""
 
-    components: list[Distribution]
-    log_weights: Tensor
+    def __init__(
+        self, components: Sequence[Distribution], log_weights: Tensor | None = None
+    ) -> None:
+        self.components = list(components)
+        weights = torch.zeros(len(self.components)) if log_weights is None else log_weights
+        self.log_weights = torch.log_softmax(weights.double(), 0)
 
     def _mean(self, values: Callable[[Distribution], Tensor]) -> Tensor:
         stacked = torch.stack([values(component) for component in self.components])
@@ -69,20 +73,13 @@ class Mixture(_Mixing, Distribution):
 
     The cdf is the mean of the members', quantiles are found by root search between theirs, the
     variance is the one within the members plus the one between them, and so is the entropy.
-
-    Args:
-        components: distributions of one batch shape.
-        log_weights: ``(S,)``; equal weights if not given.
     """
 
     def __init__(
         self, components: Sequence[Distribution], log_weights: Tensor | None = None
     ) -> None:
-        self.components = list(components)
-        weights = torch.zeros(len(self.components)) if log_weights is None else log_weights
-        self.log_weights = torch.log_softmax(weights.double(), 0)
-        first = self.components[0]
-        self.discrete = first.discrete
+        super().__init__(components, log_weights)
+        self.discrete = self.components[0].discrete
         self.lower = min(c.lower for c in self.components)
         self.upper = max(c.upper for c in self.components)
 
@@ -144,7 +141,7 @@ class Mixture(_Mixing, Distribution):
 
     @property
     def between_entropy(self) -> Tensor:
-        """What knowing the member would tell about the outcome: the mutual information."""
+        """The mutual information of the outcome and the member."""
         return self.entropy - self.within_entropy
 
     def sample(
@@ -172,19 +169,7 @@ class ClassMixture(Mixture):
 
 
 class VectorMixture(_Mixing, VectorDistribution):
-    """Distributions of vectors mixed with fixed weights.
-
-    Args:
-        components: distributions of one batch and event shape.
-        log_weights: ``(S,)``; equal weights if not given.
-    """
-
-    def __init__(
-        self, components: Sequence[Distribution], log_weights: Tensor | None = None
-    ) -> None:
-        self.components = list(components)
-        weights = torch.zeros(len(self.components)) if log_weights is None else log_weights
-        self.log_weights = torch.log_softmax(weights.double(), 0)
+    """Distributions of vectors mixed with fixed weights."""
 
     @property
     def marginal(self) -> Distribution:

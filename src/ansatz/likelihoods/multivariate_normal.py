@@ -52,19 +52,15 @@ class MultivariateNormalDistribution(VectorDistribution):
         https://doi.org/10.1093/biomet/86.3.677
     """
 
+    symmetric = True
+
     def __init__(self, mean: Tensor, sds: Tensor, coefficients: Tensor) -> None:
         self._mean, self.sds = torch.broadcast_tensors(mean, sds)
         self.coefficients = coefficients
 
     @classmethod
     def of(cls, mean: Tensor, covariance: Tensor) -> "MultivariateNormalDistribution":
-        """From a positive definite covariance matrix.
-
-        Example:
-            >>> import torch
-            >>> MultivariateNormalDistribution.of(torch.zeros(2), 4 * torch.eye(2)).sds
-            tensor([2., 2.])
-        """
+        """From a positive definite covariance matrix."""
         factor = torch.linalg.cholesky(covariance)
         sds = factor.diagonal(dim1=-2, dim2=-1)
         identity = torch.eye(factor.shape[-1]).to(factor)
@@ -80,11 +76,6 @@ class MultivariateNormalDistribution(VectorDistribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self._mean
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self._mean
 
@@ -216,10 +207,13 @@ class MultivariateNormal(Likelihood):
         self.size = size
 
     def outputs(self, target: TargetSpec) -> int:
-        """K means and, unless constant, K spreads and K (K - 1) / 2 coefficients."""
+        """K means and, unless constant, K standard deviations and K (K - 1) / 2 coefficients."""
         if len(target.event) != 1 or target.event[0] < 1:
             raise ValueError(f"{self.name} needs vectors, TargetSpec(event=(K,)), got {target}.")
         self._resize(size := target.event[0])
+        return self._count(size)
+
+    def _count(self, size: int) -> int:
         if not self.dispersion.outputs:
             return size
         return 2 * size + (size * (size - 1) // 2 if self.covariance == "full" else 0)
@@ -292,10 +286,7 @@ class MultivariateNormal(Likelihood):
             size = count // 2
         else:  # count = K (K + 3) / 2
             size = (math.isqrt(9 + 8 * count) - 3) // 2
-        expected = size
-        if self.dispersion.outputs:
-            expected = 2 * size + (size * (size - 1) // 2 if self.covariance == "full" else 0)
-        if expected != count or (self.size and size != self.size):
+        if self._count(size) != count or (self.size and size != self.size):
             raise ValueError(
                 f"{self.name} got raw {tuple(raw.shape)}: {count} raw numbers do not describe "
                 f"vectors of {self.size or 'any number of'} outcomes."

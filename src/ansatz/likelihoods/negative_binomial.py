@@ -6,10 +6,9 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
-from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.distribution import LogMeanDistribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     expand_weight,
     require_same_shape,
     weighted_mean,
@@ -21,10 +20,10 @@ from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, digamma_gap, stirling
 from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.special.quadrature import count_difference
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import elementwise, wide
+from ansatz.likelihoods.special.tensors import elementwise, in_double
 
 
-class NegativeBinomialDistribution(Distribution):
+class NegativeBinomialDistribution(LogMeanDistribution):
     """Counts with mean mu and variance mu + alpha mu^2 (NB2): Poisson with a gamma rate.
 
     In SciPy's terms n = 1 / alpha and p = 1 / (1 + alpha mu).
@@ -43,14 +42,6 @@ class NegativeBinomialDistribution(Distribution):
     discrete = True
     lower = 0.0
 
-    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
-        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
-
-    @property
-    def mean(self) -> Tensor:
-        """mu."""
-        return self.log_mean.exp()
-
     @property
     def variance(self) -> Tensor:
         """mu + alpha mu^2."""
@@ -65,7 +56,7 @@ class NegativeBinomialDistribution(Distribution):
         """Log probability, arranged so that large counts and small alphas cancel before rounding.
 
         -D/2 - log(2 pi y (1 + alpha y))/2 + S(y + 1/alpha) - S(1/alpha) - S(y) with D the unit
-        deviance and S Stirling's correction; -log(1 + alpha mu)/alpha at 0. A y that is no count
+        deviance and S Stirling's correction; -log(1 + alpha mu)/alpha at 0. A y that is not a count
         has probability 0.
         """
         count = (y >= 0) & (y == y.floor()) & (y < math.inf)
@@ -93,18 +84,16 @@ class NegativeBinomialDistribution(Distribution):
         # The log odds of q: q itself would round to 1 where alpha mu is large.
         return k + 1, 1 / self.dispersion, self.log_mean + self.dispersion.log()
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, log_mean, alpha = torch.broadcast_tensors(*wide(q, self.log_mean, self.dispersion))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         # The gamma distribution with the same mean and variance is near enough to begin with.
-        mu = log_mean.exp()
-        spread = 1 / mu + alpha
-        inside = level.clamp(1e-300, 1 - 1e-16)
-        guess = elementwise(special.gammaincinv, 1 / spread, inside) * spread * mu
-        parameters = (log_mean, alpha)
-        return count_search(NegativeBinomialDistribution, parameters, level, guess).to(q)
+        mu = self.mean
+        shape = 1 / mu + self.dispersion
+        inside = q.clamp(1e-300, 1 - 1e-16)
+        guess = elementwise(special.gammaincinv, 1 / shape, inside) * shape * mu
+        return count_search(self, q, guess)
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         r"""The closed form up to one smooth integral, in double precision as its terms cancel.
 
@@ -113,25 +102,17 @@ class NegativeBinomialDistribution(Distribution):
 
         The first two terms are E|Y - y|; the last is Wei and Held's (2014) hypergeometric function.
         """
-        log_mean, alpha, value = wide(self.log_mean, self.dispersion, y)
-        distribution = NegativeBinomialDistribution(log_mean, alpha)
-        k = value.floor()
-        edge = 2 * distribution.mean * (1 + alpha * k.clamp(min=0)) * distribution.log_prob(k).exp()
+        alpha, variance, k = self.dispersion, self.variance, y.floor()
+        edge = 2 * self.mean * (1 + alpha * k.clamp(min=0)) * self.log_prob(k).exp()
         # |characteristic function|^2 = (1 + 4 alpha v sin^2(t/2))^(-1/alpha), v the variance
-        pair = count_difference(
-            lambda u: _log1p_over(alpha, 4 * distribution.variance * u), distribution.variance
-        )
-        score = (value - distribution.mean) * (2 * distribution.cdf(value) - 1) + edge - 0.5 * pair
-        return score.to(y)
+        pair = count_difference(lambda u: _log1p_over(alpha, 4 * variance * u), variance)
+        return (y - self.mean) * (2 * self.cdf(y) - 1) + edge - 0.5 * pair
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws: a gamma rate with mean mu and shape 1 / alpha, then Poisson's."""
-        with torch.no_grad():
-            r = (1 / self.dispersion).expand((*shape, *self.batch_shape)).contiguous()
-            draw = torch._standard_gamma(r, generator=generator)
-            return PoissonDistribution((draw / r).log() + self.log_mean).sample((), generator)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """A gamma rate with mean mu and shape 1 / alpha, then Poisson's."""
+        r = (1 / self.dispersion).expand(size).contiguous()
+        draw = torch._standard_gamma(r, generator=generator)
+        return PoissonDistribution((draw / r).log() + self.log_mean).sample((), generator)
 
 
 def _log1p_over(alpha: Tensor, x: Tensor) -> Tensor:
@@ -163,7 +144,7 @@ def _half_deviance(log_mean: Tensor, alpha: Tensor, y: Tensor) -> Tensor:
     return ratio + y * torch.where(d > -1, close, apart - d)
 
 
-class NegativeBinomial(Likelihood):
+class NegativeBinomial(Dispersed):
     r"""Counts from 0 on whose variance exceeds their mean (NB2).
 
     .. math:: -\log p(y) = \log\frac{\Gamma(1/\alpha)\, y!}{\Gamma(y + 1/\alpha)}
@@ -196,10 +177,6 @@ class NegativeBinomial(Likelihood):
     name = "negative_binomial"
     support = "counts"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion."""

@@ -1,14 +1,14 @@
-"""The normal distribution: regression with a mean and a spread."""
+"""The normal distribution: regression with a mean and a standard deviation."""
 
 import math
 
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
+    Dispersed,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
@@ -30,6 +30,8 @@ class NormalDistribution(Distribution):
         tensor([-804.6085])
     """
 
+    symmetric = True
+
     def __init__(self, mean: Tensor, sd: Tensor) -> None:
         self._mean, self.sd = torch.broadcast_tensors(mean, sd)
 
@@ -45,11 +47,6 @@ class NormalDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self._mean
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self._mean
 
@@ -88,21 +85,13 @@ class NormalDistribution(Distribution):
         density = torch.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
         return self.sd * (z * torch.erf(z / math.sqrt(2)) + 2 * density - 1 / math.sqrt(math.pi))
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws."""
-        with torch.no_grad():
-            noise = torch.randn(
-                (*shape, *self.batch_shape),
-                generator=generator,
-                dtype=self._mean.dtype,
-                device=self._mean.device,
-            )
-            return self._mean + self.sd * noise
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        sd = self.sd
+        noise = torch.randn(size, generator=generator, dtype=sd.dtype, device=sd.device)
+        return self._mean + sd * noise
 
 
-class Normal(Likelihood):
+class Normal(Dispersed):
     r"""Real outcomes with symmetric, light-tailed noise.
 
     .. math:: -\log p(y) = \frac{(y - \mu)^2}{2 \sigma^2} + \log \sigma + \frac12 \log 2\pi
@@ -110,8 +99,9 @@ class Normal(Likelihood):
     with :math:`\mu` = raw[0] (identity link) and :math:`\sigma` = unit * softplus(raw[1]) + floor.
     The unit is sd(y); the floor is max(1e-3 sd(y), resolution of y / sqrt(12)).
 
-    A predicted spread overfits before the mean has converged, so the training loss is beta-NLL:
-    each row's loss is weighted by :math:`\sigma^{2\beta}`, held constant. Scores use the plain NLL.
+    A predicted standard deviation overfits before the mean has converged, so the training loss is
+    beta-NLL: each row's loss is weighted by :math:`\sigma^{2\beta}`, held constant. Scores use the
+    plain NLL.
 
     Args:
         dispersion: ``"predicted"`` from x, ``"constant"`` as in a linear model, or the known sd.
@@ -136,13 +126,13 @@ class Normal(Likelihood):
     support = "real"
 
     def __init__(self, *, dispersion: Dispersion = "predicted", beta: float = 0.5) -> None:
-        super().__init__()
+        super().__init__(dispersion=dispersion)
         if not 0 <= beta <= 1:
             raise ValueError(f"beta of Normal must be in [0, 1], got {beta}.")
-        self.dispersion, self.beta = PositiveHead(dispersion), beta
+        self.beta = beta
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
-        """Unit and floor of the spread."""
+        """Unit and floor of the standard deviation."""
         self.dispersion.observe(*unit_and_floor(y, weight))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,12 +8,7 @@ from torch import Tensor
 from torch.nn.functional import pad, softplus
 
 from ansatz.likelihoods.dispersion import PositiveHead, softplus_inverse
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    unit_and_floor,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Likelihood, expand_weight, unit_and_floor, weighted_sd
 from ansatz.likelihoods.normal_mixture_distribution import NormalMixtureDistribution
 from ansatz.spec import TargetSpec
 
@@ -65,11 +60,11 @@ class NormalMixture(Likelihood):
         self.dispersion = PositiveHead("predicted")
 
     def outputs(self, target: TargetSpec | None = None) -> int:
-        """M means, M spreads and M - 1 log odds."""
+        """M means, M standard deviations and M - 1 log odds."""
         return 3 * self.components - 1
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
-        """Unit and floor of the spreads."""
+        """Unit and floor of the standard deviations."""
         self.dispersion.observe(*unit_and_floor(y, weight))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -99,7 +94,7 @@ class NormalMixture(Likelihood):
 
 
 _THINNED = 4096  # rows that show where the maximum is
-_LEAST = 1e-4  # a spread is at least this part of the unit above the floor
+_LEAST = 1e-4  # an sd is at least this part of the unit above the floor
 
 
 class MixtureFit(NamedTuple):
@@ -117,14 +112,7 @@ def fit_mixture(
 
     EM from means at the quantiles (k - 1/2) / M of y and equal weights climbs towards a maximum,
     where Newton's method takes over: EM alone converges no faster than the components are distinct.
-    A spread that falls to its floor is held there.
-
-    Args:
-        y: ``(N,)``.
-        weight: ``(N,)`` frequency weights, positive.
-        components: M.
-        unit: the sd of y, ``()``.
-        floor: the least sd, ``()``.
+    An sd that falls to its floor is held there.
     """
     y, weight, unit, floor = (t.detach().double() for t in (y, weight, unit, floor))
     weight = weight / weight.sum()
@@ -150,16 +138,17 @@ def _unpack(theta: Tensor, centre: Tensor, unit: Tensor) -> MixtureFit:
 
 
 def _quantiles(z: Tensor, weight: Tensor, components: int) -> Tensor:
+    """The quantiles of z at the levels (k - 1/2) / components."""
     levels = (torch.arange(components).to(z) + 0.5) / components
     ordered, order = z.sort()
-    mass = weight[order].cumsum(0)
-    return ordered[torch.searchsorted(mass, levels).clamp(max=len(z) - 1)]
+    return ordered[torch.searchsorted(weight[order].cumsum(0), levels).clamp(max=len(z) - 1)]
 
 
 def _climb(theta: Tensor, z: Tensor, weight: Tensor, least: Tensor) -> Tensor:
     """EM to a neighbourhood, then Newton's method until the gradient is nothing."""
     if len(z) > 2 * _THINNED:  # first on evenly spaced order statistics, then on all rows
-        theta = _climb(theta, *_thin(z, weight), least)
+        few = _quantiles(z, weight, _THINNED)
+        theta = _climb(theta, few, torch.full_like(few, 1 / _THINNED), least)
     else:
         for _ in range(100):
             theta = _em_step(theta, z, weight, least)
@@ -184,7 +173,7 @@ def _climb(theta: Tensor, z: Tensor, weight: Tensor, least: Tensor) -> Tensor:
         for _ in range(12):
             fresh = torch.maximum(theta - step, bottom)
             found = float(risk(fresh))
-            # The last steps change the risk by less than it can be told.
+            # The last steps change the risk by less than its rounding.
             if found <= value + 1e-15 * abs(value):
                 break
             step = step / 2
@@ -208,13 +197,6 @@ def _newton_step(gradient: Tensor, hessian: Tensor) -> Tensor:
     curvature = curvature.abs().clamp(min=1e-9)
     step = axes @ ((axes.T @ gradient) / curvature)
     return step / (step.abs().max() / 2).clamp(min=1)
-
-
-def _thin(z: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    levels = (torch.arange(_THINNED).to(z) + 0.5) / _THINNED
-    ordered, order = z.sort()
-    place = torch.searchsorted(weight[order].cumsum(0), levels).clamp(max=len(z) - 1)
-    return ordered[place], torch.full_like(levels, 1 / _THINNED)
 
 
 def _em_step(theta: Tensor, z: Tensor, weight: Tensor, least: Tensor) -> Tensor:

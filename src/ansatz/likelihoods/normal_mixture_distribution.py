@@ -89,8 +89,6 @@ class NormalMixtureDistribution(Distribution):
     def _solve(self, q: Tensor) -> Tensor:
         """Newton's method on the log of the smaller tail, between the components' own quantiles."""
         shape = torch.broadcast_shapes(q.shape, self.mean.shape)
-        if q.is_meta:
-            return torch.empty(shape, dtype=q.dtype, device=q.device)
         many = (*shape, self.means.shape[-1])
         table = [t.expand(many).reshape(-1, many[-1]) for t in (self.log_weights, self.means)]
         sds = self.sds.expand(many).reshape(-1, many[-1])
@@ -126,7 +124,7 @@ class NormalMixtureDistribution(Distribution):
 
     @property
     def modes(self) -> Tensor:
-        """How many local maxima the density has, of those a quarter sd of a component apart."""
+        """Counts the local maxima of the density that are a quarter sd of a component apart."""
         with torch.no_grad():
             return self._brackets()[1].sum(-1)
 
@@ -147,10 +145,10 @@ class NormalMixtureDistribution(Distribution):
                 middle = low + (high - low) / 2
                 rising = self._slope(middle) > 0
                 low, high = torch.where(rising, middle, low), torch.where(rising, high, middle)
-            spread = NormalMixtureDistribution(
+            each = NormalMixtureDistribution(
                 self.log_weights.unsqueeze(-2), self.means.unsqueeze(-2), self.sds.unsqueeze(-2)
             )
-            height = torch.where(turns, spread.log_prob(low), -math.inf)
+            height = torch.where(turns, each.log_prob(low), -math.inf)
             return low.gather(-1, height.argmax(-1, True)).squeeze(-1)
 
     def crps(self, y: Tensor) -> Tensor:
@@ -166,19 +164,15 @@ class NormalMixtureDistribution(Distribution):
         pair = weights.unsqueeze(-1) * weights.unsqueeze(-2) * _mean_size(gap, sd)
         return (first - 0.5 * pair.sum((-1, -2))).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws: a component, then a number from it."""
-        with torch.no_grad():
-            options = {"dtype": self.means.dtype, "device": self.means.device}
-            size = (*shape, *self.batch_shape)
-            u = torch.rand((*size, 1), generator=generator, **options)
-            bounds = self.weights.cumsum(-1)[..., :-1]
-            which = (u > bounds).sum(-1, keepdim=True)  # (*size, 1)
-            noise = torch.randn(size, generator=generator, **options)
-            means, sds = (t.expand(*size, t.shape[-1]) for t in (self.means, self.sds))
-            return means.gather(-1, which).squeeze(-1) + sds.gather(-1, which).squeeze(-1) * noise
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """A component, then a number from it."""
+        options = {"dtype": self.means.dtype, "device": self.means.device}
+        u = torch.rand((*size, 1), generator=generator, **options)
+        bounds = self.weights.cumsum(-1)[..., :-1]
+        which = (u > bounds).sum(-1, keepdim=True)  # (*size, 1)
+        noise = torch.randn(size, generator=generator, **options)
+        means, sds = (t.expand(*size, t.shape[-1]) for t in (self.means, self.sds))
+        return means.gather(-1, which).squeeze(-1) + sds.gather(-1, which).squeeze(-1) * noise
 
 
 def _from_smaller(this: Tensor, other: Tensor) -> Tensor:

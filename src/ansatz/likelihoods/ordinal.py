@@ -157,6 +157,7 @@ class Ordinal(Likelihood):
     """
 
     name = "ordinal"
+    resized = ("steps",)
     link_name = "logit"
 
     def __init__(self) -> None:
@@ -165,7 +166,7 @@ class Ordinal(Likelihood):
 
     @property
     def classes(self) -> int:
-        """K; 0 before ``outputs`` has told it."""
+        """K; 0 before ``outputs`` is called."""
         return self.steps.shape[-1] + 1 if self.steps.shape[-1] else 0
 
     @property
@@ -213,7 +214,7 @@ class Ordinal(Likelihood):
         """Cumulative logit with location raw."""
         if not self.classes:
             raise ValueError(
-                "ordinal does not know its classes yet: outputs(TargetSpec(classes=K)) tells it."
+                "ordinal does not know its classes yet: call outputs(TargetSpec(classes=K)) first."
             )
         return OrdinalDistribution(raw[..., 0], self.steps.to(raw.dtype))
 
@@ -224,11 +225,3 @@ class Ordinal(Likelihood):
     def point(self, raw: Tensor) -> Tensor:
         """The code of the most probable class."""
         return self.distribution(raw).mode.long()
-
-    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
-        # The number of classes and of targets, which only the saved file knows.
-        saved = state.get(prefix + "steps")
-        if saved is not None and saved.shape != self.steps.shape:
-            fresh = torch.empty_like(saved, dtype=self.steps.dtype, device=self.steps.device)
-            self.steps = nn.Parameter(fresh)
-        super()._load_from_state_dict(state, prefix, *rest)

@@ -34,7 +34,7 @@ class RankingDistribution(Distribution):
 
     Args:
         scores: ``(..., K)`` log worths, up to a constant per row.
-        unranked: what an order that leaves items out says about them.
+        unranked: what became of items that an order leaves out.
 
     Example:
         >>> import torch
@@ -111,7 +111,7 @@ class RankingDistribution(Distribution):
     def log_prob(self, y: Tensor) -> Tensor:
         """Log probability of orders ``(..., L)``, best first, -1 behind the last ranked item.
 
-        What is no order (an item twice, an unknown code, a gap) has probability 0.
+        What is not an order (an item twice, an unknown code, a gap) has probability 0.
         """
         code = y.long()
         possible = (code == y).all(-1) & is_ranking(code, self.items)
@@ -122,23 +122,22 @@ class RankingDistribution(Distribution):
         return torch.where(possible, -nll, -math.inf)
 
     def crps(self, y: Tensor) -> Tensor:
-        """Undefined: an order is no number."""
-        raise TypeError("RankingDistribution has no crps: an order is no number. Use kendall_tau.")
+        """Undefined: an order is not a number."""
+        raise TypeError(
+            "RankingDistribution has no crps: an order is not a number. Use kendall_tau."
+        )
 
     def interval(self, level: float) -> tuple[Tensor, Tensor]:
-        """Undefined: an order is no number."""
-        raise TypeError("RankingDistribution has no interval: an order is no number. Use places.")
+        """Undefined: an order is not a number."""
+        raise TypeError(
+            "RankingDistribution has no interval: an order is not a number. Use places."
+        )
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent whole orders, ``(*shape, ..., K)`` codes: the items as they arrive."""
-        with torch.no_grad():
-            time = torch.empty(
-                (*shape, *self.scores.shape), dtype=self.scores.dtype, device=self.scores.device
-            ).exponential_(generator=generator)
-            # In logarithms (the Gumbel trick): worths of e^800 do not overflow.
-            return (time.log() - self.scores).argsort(-1)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """Whole orders, ``(*size, K)`` codes: the items as they arrive."""
+        time = self.scores.new_empty((*size, self.items)).exponential_(generator=generator)
+        # In logarithms (the Gumbel trick): worths of e^800 do not overflow.
+        return (time.log() - self.scores).argsort(-1)
 
 
 def ranking_loss(scores: Tensor, order: Tensor, unranked: Unranked) -> Tensor:
@@ -146,11 +145,6 @@ def ranking_loss(scores: Tensor, order: Tensor, unranked: Unranked) -> Tensor:
 
     The denominators are one cumulative log-sum-exp from the last place to the first, so nothing
     overflows, and a pad is in none of them.
-
-    Shapes:
-        - scores: ``(..., K)``.
-        - order: ``(..., L)`` codes, best first; -1 behind the last.
-        - returns: ``(...)``.
     """
     ranked = order >= 0
     mine = scores.gather(-1, order.clamp(min=0))  # (..., L)
@@ -229,8 +223,8 @@ class PlackettLuce(Likelihood):
     The constant model's maximum-likelihood scores are finite only if the items cannot be split in
     two groups of which one never finished ahead of the other. Items that always lost against (or
     won over) the rest stand so far below (above) that the likelihood has reached its limit, and
-    ``notes`` says which. Groups that were never compared need a ``prior``: every item is compared
-    so many times with a ghost of score 0 (the mean), half won and half lost, which adds
+    ``notes`` names them. Groups that were never compared need a ``prior``: every item is compared
+    that many times with a ghost of score 0 (the mean), half won and half lost, which adds
     :math:`\text{prior} \sum_k (\log(1 + e^{s_k}) - s_k / 2)` to the total loss in training.
     ``loss`` and the distribution are without it.
 
@@ -271,7 +265,7 @@ class PlackettLuce(Likelihood):
         self.unranked, self.reference, self.prior = unranked, reference, float(prior)
         self.classes = 0  # items
         self.item_names: Sequence[str] = ()  # for notes and errors; codes where not given
-        self.notes: list[str] = []  # what start has to say about the items
+        self.notes: list[str] = []  # what start found about the items
         self.register_buffer("mass", torch.tensor(1.0))  # rows that share the prior
 
     mass: Tensor
@@ -354,7 +348,7 @@ class PlackettLuce(Likelihood):
         return self.distribution(raw).mode
 
     def extra_repr(self) -> str:
-        """What tells it from others."""
+        """The options that differ between instances."""
         options: dict[str, Any] = {"unranked": self.unranked, "prior": self.prior}
         return ", ".join(f"{name}={value!r}" for name, value in options.items())
 

@@ -16,7 +16,7 @@ from ansatz.likelihoods.likelihood import (
 from ansatz.likelihoods.special.gamma import HALF_LOG_2PI, log_gammainc, log_gammaincc, stirling
 from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.special.roots import count_search
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double
 from ansatz.spec import TargetSpec
 
 
@@ -57,7 +57,7 @@ class PoissonDistribution(Distribution):
         """Log probability, y log(rate) - rate - log y!, arranged so that large counts cancel.
 
         With d = log(rate) - log(y) it is -y (e^d - 1 - d) - log(2 pi y)/2 - S(y), S being
-        Stirling's correction: at a count of 1e9 the plain terms are 2e10 each. A y that is no
+        Stirling's correction: at a count of 1e9 the plain terms are 2e10 each. A y that is not a
         count has probability 0.
         """
         count = (y >= 0) & (y == y.floor()) & (y < math.inf)
@@ -80,39 +80,30 @@ class PoissonDistribution(Distribution):
         value = log_gammainc(k.clamp(min=0) + 1, self.mean)
         return torch.where(k < 0, 0.0, value)
 
+    @in_double
     def _solve(self, q: Tensor) -> Tensor:
-        level, log_rate = torch.broadcast_tensors(*wide(q, self.log_rate))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         # Cornish-Fisher's guess is within a few counts.
-        rate, z = log_rate.exp(), torch.special.ndtri(level.clamp(1e-300, 1 - 1e-16))
+        rate, z = self.mean, torch.special.ndtri(q.clamp(1e-300, 1 - 1e-16))
         guess = rate + z * rate.sqrt() + (z * z - 1) / 6 - 0.5
-        return count_search(PoissonDistribution, (log_rate,), level, guess.ceil()).to(q)
+        return count_search(self, q, guess.ceil())
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """(y - r)(2 F(y) - 1) + 2 r p(floor y) - r e^-2r (I0(2r) + I1(2r)), r the rate.
 
         (Wei and Held 2014.) In double precision, as its terms cancel.
         """
-        log_rate, count = wide(self.log_rate, y)
-        distribution = PoissonDistribution(log_rate)
-        r, f = distribution.mean, distribution.log_prob(count.floor()).exp()
+        r, f = self.mean, self.log_prob(y.floor()).exp()
         bessel = torch.special.i0e(2 * r) + torch.special.i1e(2 * r)
-        score = (count - r) * (2 * distribution.cdf(count) - 1) + 2 * r * f - r * bessel
-        return score.to(y)
+        return (y - r) * (2 * self.cdf(y) - 1) + 2 * r * f - r * bessel
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws; beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""
-        with torch.no_grad():
-            rate = self.mean.expand((*shape, *self.batch_shape))
-            large = rate > 1e12
-            counts = torch.poisson(torch.where(large, 1.0, rate), generator=generator)
-            noise = torch.randn(
-                rate.shape, generator=generator, dtype=rate.dtype, device=rate.device
-            )
-            return torch.where(large, (rate + rate.sqrt() * noise).round(), counts)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """Beyond a rate of 1e12 from the normal limit, equal to 1e-6 sd."""
+        rate = self.mean.expand(size)
+        large = rate > 1e12
+        counts = torch.poisson(torch.where(large, 1.0, rate), generator=generator)
+        noise = torch.randn(rate.shape, generator=generator, dtype=rate.dtype, device=rate.device)
+        return torch.where(large, (rate + rate.sqrt() * noise).round(), counts)
 
 
 class Poisson(Likelihood):

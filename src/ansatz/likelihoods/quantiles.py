@@ -99,7 +99,7 @@ class Quantiles(Likelihood):
     def interval(self, raw: Tensor, level: float) -> tuple[Tensor, Tensor]:
         """The quantiles (1 - level) / 2 and (1 + level) / 2, which must be among the levels.
 
-        Nothing is interpolated: between two quantiles this model says nothing.
+        Nothing is interpolated: the model has no values between two quantiles.
         """
         ends = [
             [i for i, known in enumerate(self.levels) if math.isclose(known, end, abs_tol=1e-9)]
@@ -145,7 +145,7 @@ def weighted_quantiles(y: Tensor, weight: Tensor, levels: Sequence[float]) -> Te
     total = mass[-1:]
     found = []
     for level in levels:
-        # Rounding must not tell 0.95 * 20 from 19.
+        # Rounding must not separate 0.95 * 20 from 19.
         goal = level * total
         slack = 1e-9 if y.dtype == torch.float64 else 1e-5
         first = (mass >= goal * (1 - slack)).int().argmax(0, keepdim=True)

@@ -26,22 +26,17 @@ class Comparisons(NamedTuple):
     Inside a group every item has beaten every other, if only by way of others; then the group has
     finite maximum-likelihood scores, and only then (Ford 1957; Hunter 2004, assumption 1).
 
-    Args:
-        group: ``(K,)`` the group of each item.
-        level: ``(G,)`` of each group: 0 for the main one, the largest; -1 for those whose items
-            only ever lost against it or its inferiors, -2 below these, and 1, 2, ... above.
-        linked: ``(G,)`` False for groups without a way to or from the main one.
-        compared: ``(K,)`` False for items that were never compared with any other.
-
     References:
         Ford (1957), Solution of a ranking problem from binary comparisons. American Mathematical
         Monthly 64, 28-33.
     """
 
-    group: Codes
+    group: Codes  # (K,) the group of each item
+    # (G,) 0 for the main group, the largest; -1 for those whose items only ever lost against it or
+    # its inferiors, -2 below these, and 1, 2, ... above
     level: Codes
-    linked: NDArray[np.bool_]
-    compared: NDArray[np.bool_]
+    linked: NDArray[np.bool_]  # (G,) False without a way to or from the main group
+    compared: NDArray[np.bool_]  # (K,) False for items never compared with any other
 
     def apart(self) -> list[Codes]:
         """The items of each group that rankings do not link with the main one."""
@@ -60,13 +55,7 @@ class Comparisons(NamedTuple):
 
 
 def compare(order: Codes, items: int, unranked: str = "last") -> Comparisons:
-    """Groups and levels of the items of rankings.
-
-    Args:
-        order: ``(N, L)`` item codes, best first, -1 behind the last.
-        items: K.
-        unranked: ``"last"``: the ranked items beat all others; ``"absent"``: they met none.
-    """
+    """Groups and levels of the items of rankings."""
     winner, loser = _edges(order, items, unranked)
     edges = coo_matrix((np.ones(len(winner)), (winner, loser)), shape=(items, items))
     count, group = connected_components(edges, directed=True, connection="strong")
@@ -90,7 +79,7 @@ def _edges(order: Codes, items: int, unranked: str) -> tuple[Codes, Codes]:
         np.put_along_axis(out, np.where(order >= 0, order, items), False, axis=1)
         row, left = np.nonzero(out[:, :items])
         last = order[np.arange(len(order)), np.maximum((order >= 0).sum(1) - 1, 0)]
-        row, left = row[last[row] >= 0], left[last[row] >= 0]  # an empty order says nothing
+        row, left = row[last[row] >= 0], left[last[row] >= 0]  # an empty order has no losers
         winner, loser = np.concatenate([winner, last[row]]), np.concatenate([loser, left])
     return winner, loser
 
@@ -121,17 +110,11 @@ GAP = 30.0  # least distance in score between groups of which one always lost
 
 
 class RankingFit(NamedTuple):
-    """The scores, how exact they are, and what there is to say about them.
+    """The scores, how exact they are, and notes about them."""
 
-    Args:
-        scores: ``(K,)``, adding up to 0.
-        gradient: the largest derivative of the total loss that is left.
-        notes: items whose scores are a limit, or without evidence.
-    """
-
-    scores: Tensor
-    gradient: float
-    notes: list[str]
+    scores: Tensor  # (K,), adding up to 0
+    gradient: float  # the largest derivative of the total loss that is left
+    notes: list[str]  # items whose scores are a limit, or without evidence
 
 
 def fit_scores(
@@ -149,14 +132,6 @@ def fit_scores(
     Where it is infinite, every strongly connected group has its own finite maximum, and the total
     tends to its supremum as the groups move apart in the order of their levels; they stand so far
     apart, at least 30, that less than 1e-10 is missing.
-
-    Args:
-        order: ``(N, L)`` item codes, best first, -1 behind the last.
-        weight: ``(N,)`` frequency weights.
-        items: K.
-        unranked: what became of items that a ranking leaves out: ``"last"`` or ``"absent"``.
-        prior: comparisons of each item with a ghost at the mean of the scores, half of them won.
-        names: of the items, for notes and errors.
 
     References:
         Hunter (2004), MM algorithms for generalized Bradley-Terry models. Annals of Statistics 32,
@@ -236,7 +211,7 @@ class _Total:
         for rows in torch.arange(len(self.place)).split(size):
             alive = self.place[rows].unsqueeze(1) >= torch.arange(self.length).reshape(1, -1, 1)
             winner = self.order[rows]
-            open_ = (winner >= 0) & (alive.sum(-1) > 1)  # the last one left is no news
+            open_ = (winner >= 0) & (alive.sum(-1) > 1)  # the last one left had no choice
             yield alive, open_, winner, self.weight[rows].unsqueeze(1).expand_as(winner)
 
     def derivatives(self, scores: Tensor) -> _Derivatives:
@@ -277,7 +252,7 @@ def _maximise(total: _Total) -> tuple[Tensor, float]:
         step = torch.linalg.solve(here.hessian + mean, -here.gradient)
         promise = float(-here.gradient @ step)
         there, scale = total.derivatives(scores + step), 1.0
-        if promise < 1e-9 * (1 + float(here.value.abs())):  # values can no longer tell: gradients
+        if promise < 1e-9 * (1 + float(here.value.abs())):  # values are flat to rounding: gradients
             if not there.gradient.abs().max() < size:
                 break
         else:
@@ -323,7 +298,7 @@ def _refuse_apart(found: Comparisons, names: Sequence[str]) -> None:
         return
     (main, *_) = found.members(0)
     raise DataError(
-        f"the rankings do not say how {_list(apart[0], names)} compare with {_list(main, names)}: "
+        f"the rankings do not show how {_list(apart[0], names)} compare with {_list(main, names)}: "
         "no chain of rankings leads from one to the other, so their scores have no "
         "maximum-likelihood estimate. Pass prior=1, comparisons of every item with a mean one, or "
         "leave items out."

@@ -1,6 +1,14 @@
-"""The likelihoods by name."""
+"""The likelihoods by name, and the same with another dispersion."""
+
+import inspect
+from typing import TYPE_CHECKING, Literal
 
 from ansatz.registry import Registry
+
+if TYPE_CHECKING:
+    from ansatz.likelihoods.likelihood import Likelihood
+
+Dispersion = Literal["constant", "predicted"]
 
 registry = Registry(
     "likelihood",
@@ -21,7 +29,7 @@ registry = Registry(
         "focal": "ansatz.likelihoods.focal:Focal",
         "gamma": "ansatz.likelihoods.gamma:Gamma",
         "generalized_pareto": "ansatz.likelihoods.generalized_pareto:GeneralizedPareto",
-        "huber": "ansatz.likelihoods.huber:Huber",
+        "huber": "ansatz.likelihoods.point_loss:Huber",
         "hurdle_poisson": "ansatz.likelihoods.hurdle_poisson:HurdlePoisson",
         "inverse_gaussian": "ansatz.likelihoods.inverse_gaussian:InverseGaussian",
         "kl": "ansatz.likelihoods.kl:KL",
@@ -40,7 +48,7 @@ registry = Registry(
         "student_t": "ansatz.likelihoods.student_t:StudentT",
         "sum": "ansatz.likelihoods.sum:Sum",
         "truncated": "ansatz.likelihoods.truncated:Truncated",
-        "tukey": "ansatz.likelihoods.tukey:Tukey",
+        "tukey": "ansatz.likelihoods.point_loss:Tukey",
         "tweedie": "ansatz.likelihoods.tweedie:Tweedie",
         "von_mises": "ansatz.likelihoods.von_mises:VonMises",
         "weibull": "ansatz.likelihoods.weibull:Weibull",
@@ -54,3 +62,32 @@ registry = Registry(
 create = registry.create
 names = registry.names
 register = registry.register
+
+
+def with_dispersion(likelihood: "Likelihood", dispersion: Dispersion) -> "Likelihood":
+    """The same likelihood with its dispersion constant or predicted; a given one stays as it is."""
+    if not varies(likelihood):
+        return likelihood
+    options, inner = dict(likelihood.options), getattr(likelihood, "likelihood", None)
+    if inner is None:
+        options["dispersion"] = dispersion
+    else:  # censored or truncated
+        options.pop("options", None)
+        options["likelihood"] = with_dispersion(inner, dispersion)
+    changed: Likelihood = registry.create(likelihood.name, **options)
+    return changed
+
+
+def current_dispersion(likelihood: "Likelihood") -> str | float | None:
+    """``"predicted"``, ``"constant"``, the given value, or None for a likelihood without one."""
+    likelihood = getattr(likelihood, "likelihood", likelihood)  # what is censored or truncated
+    parameter = inspect.signature(type(likelihood).__init__).parameters.get("dispersion")
+    if parameter is None:
+        return None
+    found: str | float = likelihood.options.get("dispersion", parameter.default)
+    return found
+
+
+def varies(likelihood: "Likelihood") -> bool:
+    """Whether the likelihood learns a dispersion, once or from x: neither known nor measured."""
+    return current_dispersion(likelihood) in ("constant", "predicted")

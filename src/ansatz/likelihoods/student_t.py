@@ -11,8 +11,8 @@ from torch import Tensor
 from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
+    Dispersed,
+    by_target,
     require_same_shape,
     unit_and_floor,
     weighted_median,
@@ -31,13 +31,6 @@ def fit_student(
 
     In (location, log(scale - floor), log(nu - 2)). Many rows start where some 10,000 of their
     order statistics lead, and need a few steps from there.
-
-    Args:
-        z: ``(N,)`` outcomes, centred and scaled to a spread near 1.
-        weight: ``(N,)``, adding up to 1.
-        scale: the known scale; None to estimate it.
-        floor: the least scale.
-        nu: the known degrees of freedom; None to estimate them, at most 1000.
     """
     free_nu = nu is None
 
@@ -122,13 +115,10 @@ class StudentTDistribution(Distribution):
         (tensor([0.7500]), tensor([nan]))
     """
 
+    symmetric = True
+
     def __init__(self, location: Tensor, scale: Tensor, nu: Tensor) -> None:
         self.location, self.scale, self.nu = torch.broadcast_tensors(location, scale, nu)
-
-    @property
-    def batch_shape(self) -> torch.Size:
-        """The shape of one sample."""
-        return self.location.shape
 
     @property
     def mean(self) -> Tensor:
@@ -145,11 +135,6 @@ class StudentTDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The location."""
-        return self.location
-
-    @property
-    def median(self) -> Tensor:
         """The location."""
         return self.location
 
@@ -173,13 +158,11 @@ class StudentTDistribution(Distribution):
         return log_student_cdf(self._z(y), self.nu)
 
     def log_survival(self, y: Tensor) -> Tensor:
-        """Log P(T <= -z): the likelihood is symmetric."""
+        """Log P(T <= -z): the distribution is symmetric."""
         return log_student_cdf(-self._z(y), self.nu)
 
     def _solve(self, q: Tensor) -> Tensor:
         location, scale, nu, level = torch.broadcast_tensors(self.location, self.scale, self.nu, q)
-        if level.is_meta:
-            return torch.empty_like(level)
         # By symmetry from the smaller tail, where q has digits to give.
         t = student_quantile(*wide(torch.minimum(level, 1 - level), nu)).to(level)
         return location + scale * torch.where(level < 0.5, -t, t)
@@ -196,25 +179,20 @@ class StudentTDistribution(Distribution):
         density = log_density(z, nu).exp()
         # log B(1/2, b) = log sqrt(pi) - (log Gamma(b + 1/2) - log Gamma(b))
         log_ratio = -log_gamma_half(nu - 0.5) + 2 * log_gamma_half(nu / 2) - 0.5 * math.log(math.pi)
-        spread = 2 * nu.sqrt() / (nu - 1) * log_ratio.exp()
-        score = z * twice + 2 * density * (nu + z * z) / (nu - 1) - spread
+        pair = 2 * nu.sqrt() / (nu - 1) * log_ratio.exp()
+        score = z * twice + 2 * density * (nu + z * z) / (nu - 1) - pair
         return torch.where(exists, self.scale * score, math.inf)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws: a normal one over the root of a gamma one."""
-        with torch.no_grad():
-            half = (self.nu / 2).expand((*shape, *self.batch_shape)).contiguous()
-            noise = torch.randn(
-                half.shape, generator=generator, dtype=half.dtype, device=half.device
-            )
-            tiny = torch.finfo(half.dtype).tiny
-            mix = (torch._standard_gamma(half, generator=generator) / half).clamp(min=tiny)
-            return self.location + self.scale * noise / mix.sqrt()
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        """A normal one over the root of a gamma one."""
+        half = (self.nu / 2).expand(size).contiguous()
+        noise = torch.randn(half.shape, generator=generator, dtype=half.dtype, device=half.device)
+        tiny = torch.finfo(half.dtype).tiny
+        mix = (torch._standard_gamma(half, generator=generator) / half).clamp(min=tiny)
+        return self.location + self.scale * noise / mix.sqrt()
 
 
-class StudentT(Likelihood):
+class StudentT(Dispersed):
     r"""Real outcomes with outliers: polynomial tails, so that a far point pulls ever less.
 
     .. math:: -\log p(y) = \frac{\nu + 1}{2} \log\left(1 + \frac{z^2}{\nu}\right) + \log\sigma
@@ -229,7 +207,7 @@ class StudentT(Likelihood):
 
     Args:
         dispersion: sigma ``"predicted"`` from x, ``"constant"``, or known.
-        nu: ``"learned"``, or any number > 0; 1 is the Cauchy likelihood, which has no mean.
+        nu: ``"learned"``, or any number > 0; 1 is the Cauchy distribution, which has no mean.
 
     Shapes:
         - raw: ``(..., 2)``, or ``(..., 1)`` unless the dispersion is predicted.
@@ -252,10 +230,9 @@ class StudentT(Likelihood):
     def __init__(
         self, *, dispersion: Dispersion = "predicted", nu: Literal["learned"] | float = "learned"
     ) -> None:
-        super().__init__()
+        super().__init__(dispersion=dispersion)
         if isinstance(nu, str) and nu != "learned":
             raise ValueError(f"nu of StudentT must be 'learned' or a number > 0, got {nu!r}.")
-        self.dispersion = PositiveHead(dispersion)
         self.freedom = PositiveHead("constant" if isinstance(nu, str) else nu)
         self.freedom.observe(torch.tensor(_UNIT), torch.tensor(LEAST))
 
@@ -269,11 +246,7 @@ class StudentT(Likelihood):
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood location, scale and nu, by a trust-region Newton method."""
-        columns = y.reshape(len(y), -1)
-        weights = expand_weight(weight, y).reshape(columns.shape)
-        solved = [
-            self._solve_constant(columns[:, k], weights[:, k], k) for k in range(columns.shape[1])
-        ]
+        solved = by_target(self._solve_constant, y, weight)
         location, sigma, nu = (
             torch.stack(part).reshape(y.shape[1:]).to(y.dtype) for part in zip(*solved, strict=True)
         )
@@ -282,14 +255,13 @@ class StudentT(Likelihood):
         return self.dispersion.append(location, unit.clone(), sigma)
 
     def relax_shapes(self) -> None:
-        """Nu of at most 10: the spread of the means hides heavy tails, and at 1000 all is flat."""
+        """Nu of at most 10: the variance of the means hides heavy tails."""
         if self.freedom.constant is not None:
             nu = self.freedom.value(self.freedom.constant.dtype).detach()
             self.freedom.start(nu.clamp(max=LEAST + _UNIT))
 
     def _solve_constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[Tensor, ...]:
         """Location, scale and nu of one target, all in double precision."""
-        y, weight = y[weight > 0].double(), weight[weight > 0].double()
         centre = weighted_median(y, weight)
         unit, floor, known = (
             v.double().reshape(-1).expand(max(v.numel(), target + 1))[target]

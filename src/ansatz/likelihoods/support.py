@@ -54,7 +54,7 @@ def matching_likelihoods(y: Tensor) -> list[str]:
 
     All likelihoods of a single number: 0 and 1, class codes, counts, proportions, positive numbers,
     numbers from 0 (``tweedie`` first if some are exactly 0), real numbers, and last, where all
-    values could be radians, angles. The values decide, never the dtype; a support says what is
+    values could be radians, angles. The values decide, never the dtype; a support shows what is
     possible, not what fits well.
 
     Example:

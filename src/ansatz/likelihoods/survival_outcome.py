@@ -38,7 +38,7 @@ def survival_outcome(time: Tensor, event: Tensor, entry: Tensor | None = None) -
 
 
 def check_survival(likelihood: str, y: Tensor, causes: int = 1) -> None:
-    """Refuses rows that are no (time, event, entry), naming the row and the value."""
+    """Rejects rows that are not (time, event, entry), naming the row and the value."""
     if y.ndim < 2 or y.shape[-1] != 3:
         raise DataError(
             f"{likelihood} needs outcomes (time, event, entry), shape (B, 3), got "
@@ -133,7 +133,7 @@ def _stack(lower: Tensor, upper: Tensor, entry: Any) -> Tensor:
 
 
 def check_bounds(y: Tensor) -> None:
-    """Refuses rows that are no (lower, upper, entry), naming the row and the value."""
+    """Rejects rows that are not (lower, upper, entry), naming the row and the value."""
     if y.ndim < 2 or y.shape[-1] != 3:
         raise DataError(
             f"censored outcomes are (lower, upper, entry), shape (B, 3), got {tuple(y.shape)}. "

@@ -151,11 +151,11 @@ class TruncatedDistribution(Distribution):
 
     def _bisect(self, q: Tensor, guess: Tensor) -> Tensor:
         """Brackets grow from the guess, or from a finite end, by doubling."""
-        spread = torch.nan_to_num(self.base.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
+        sd = torch.nan_to_num(self.base.stddev, nan=1.0, posinf=1.0).clamp(min=1e-30)
         ends = torch.where(self._low.isfinite(), self._low, self._high)
         centre = torch.where(guess.isfinite(), guess, torch.nan_to_num(ends, 0.0, 0.0, 0.0))
         low = high = centre
-        step = 1e-3 * spread.expand_as(centre)
+        step = 1e-3 * sd.expand_as(centre)
         for _ in range(1100):
             too_high, too_low = self.cdf(low) >= q, self.cdf(high) < q
             too_high, too_low = too_high & (low > self._low), too_low & (high < self._high)
@@ -209,9 +209,9 @@ class TruncatedDistribution(Distribution):
             for a, b in pairwise(edges):
                 x = a + (b - a) * nodes  # (24, ...)
                 tail_mass = (self.log_cdf(x) if sign < 0 else self.log_survival(x)).exp()
-                piece = (b - a).abs() * weights * tail_mass
-                first = first + sign * piece.sum(0)
-                second = second + 2 * (piece * (x - c).abs()).sum(0)
+                area = (b - a).abs() * weights * tail_mass
+                first = first + sign * area.sum(0)
+                second = second + 2 * (area * (x - c).abs()).sum(0)
         return first, second
 
     def _sums(self, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -231,13 +231,34 @@ class TruncatedDistribution(Distribution):
         return first, second
 
 
-class Truncated(Likelihood):
+class Wrapped(Likelihood):
+    """A likelihood with another one inside, whose raw numbers, links and shapes are its own."""
+
+    likelihood: Likelihood
+
+    def _hold(
+        self, likelihood: str | Likelihood, options: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        self.likelihood, remake = inner_likelihood(self.name, likelihood, options)
+        vars(self)["link_name"] = self.likelihood.link_name  # not of the class
+        return remake
+
+    def outputs(self, target: TargetSpec) -> int:
+        """As the likelihood inside."""
+        return self.likelihood.outputs(TargetSpec(target.shape, target.classes))
+
+    def relax_shapes(self) -> None:
+        """As the likelihood inside."""
+        self.likelihood.relax_shapes()
+
+
+class Truncated(Wrapped):
     r"""A likelihood restricted to lower < Y <= upper: outcomes outside are never recorded.
 
     .. math:: -\log p(y) + \log(F(u) - F(l))
 
-    Not to be taken for censoring, where one is told of the outcomes outside: incomes of those who
-    pay tax are truncated, counts from 1 upwards are ``Truncated("poisson", lower=0)``. The raw
+    Not to be taken for censoring, where the outcomes outside are known to exist: incomes of those
+    who pay tax are truncated, counts from 1 upwards are ``Truncated("poisson", lower=0)``. The raw
     numbers, links and floors are those of the likelihood inside, and describe what could be seen
     without the bounds; ``distribution`` and ``predict`` describe what will be recorded.
 
@@ -273,19 +294,12 @@ class Truncated(Likelihood):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.likelihood, remake = inner_likelihood(self.name, likelihood, options)
-        self.__dict__["link_name"] = (
-            self.likelihood.link_name
-        )  # of this likelihood, not of the class
+        remake = self._hold(likelihood, options)
         self.options = {**remake, "lower": lower, "upper": upper}
         self.lower = -math.inf if lower is None else float(lower)
         self.upper = math.inf if upper is None else float(upper)
         if not self.lower < self.upper:
             raise UsageError(f"truncated needs lower < upper, got {lower} and {upper}.")
-
-    def outputs(self, target: TargetSpec) -> int:
-        """As the likelihood inside."""
-        return self.likelihood.outputs(target)
 
     def check(self, y: Tensor) -> None:
         """Within the bounds and the support of the likelihood inside."""
@@ -302,10 +316,6 @@ class Truncated(Likelihood):
         """The maximum-likelihood constant, from that of the likelihood without bounds."""
         shift, scale = self.likelihood.start(y, weight)
         return fit_constant(self, y, weight, shift, scale), scale
-
-    def relax_shapes(self) -> None:
-        """As the likelihood inside."""
-        self.likelihood.relax_shapes()
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""

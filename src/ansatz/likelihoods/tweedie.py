@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.dispersion import Dispersion, Resized
 from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
+    Dispersed,
+    by_target,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
@@ -21,7 +21,7 @@ from ansatz.likelihoods.special.tweedie import log_density, unit_deviance
 from ansatz.likelihoods.tweedie_distribution import TweedieDistribution
 
 
-class Tweedie(Likelihood):
+class Tweedie(Dispersed):
     r"""Amounts >= 0 that are often exactly 0: a Poisson number of gamma amounts, added up.
 
     .. math:: -\log p(y) = \frac{d(y, \mu)}{2\phi} + \log y - C(y, \phi, p), \qquad
@@ -64,13 +64,10 @@ class Tweedie(Likelihood):
     link_name = "log"
 
     def __init__(
-        self,
-        *,
-        dispersion: Dispersion = "predicted",
-        power: Literal["learned"] | float = 1.5,
+        self, *, dispersion: Dispersion = "predicted", power: Literal["learned"] | float = 1.5
     ) -> None:
-        super().__init__()
-        self.dispersion, self.power = PositiveHead(dispersion), _Power(power)
+        super().__init__(dispersion=dispersion)
+        self.power = _Power(power)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion; one power per target."""
@@ -91,9 +88,7 @@ class Tweedie(Likelihood):
         Zeros alone have no finite maximum-likelihood log mean: they start from a mean of 1e-3.
         """
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
-        columns = y.reshape(len(y), -1)
-        weights = expand_weight(weight, y).reshape(columns.shape)
-        solved = [self._constant(columns[:, k], weights[:, k], k) for k in range(columns.shape[1])]
+        solved = by_target(self._constant, y, weight)
         phi, p = (
             torch.tensor(part).to(y).reshape(y.shape[1:]) for part in zip(*solved, strict=True)
         )
@@ -104,7 +99,6 @@ class Tweedie(Likelihood):
 
     def _constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[float, float]:
         """phi and p of one target."""
-        y, weight = y[weight > 0].double(), weight[weight > 0].double()
         unit, floor, known = (
             float(v.double().reshape(-1).expand(max(v.numel(), target + 1))[target])
             for v in (self.dispersion.unit, self.dispersion.floor, self.dispersion.known)
@@ -132,9 +126,10 @@ class Tweedie(Likelihood):
         return mu ** self.power.value(mu.dtype)
 
 
-class _Power(nn.Module):
+class _Power(Resized):
     """p, known or learned through an unbounded number."""
 
+    resized = ("raw",)
     known: Tensor
 
     def __init__(self, power: Literal["learned"] | float) -> None:
@@ -164,13 +159,6 @@ class _Power(nn.Module):
         """p, ``()`` or ``(K,)``."""
         return self.known.to(dtype) if self.raw is None else power_of(self.raw.to(dtype))
 
-    def _load_from_state_dict(self, state, prefix, *rest) -> None:  # type: ignore[no-untyped-def]
-        saved = state.get(prefix + "raw")  # one entry per target, which only the saved file knows
-        if self.raw is not None and saved is not None and saved.shape != self.raw.shape:
-            like = self.raw
-            self.raw = nn.Parameter(torch.empty_like(saved, dtype=like.dtype, device=like.device))
-        super()._load_from_state_dict(state, prefix, *rest)
-
 
 LEAST, MOST = 1.01, 1.99  # of the power: nearer to 1 or 2 the series has no end
 
@@ -187,13 +175,6 @@ def fit_tweedie(
 
     Newton's method in log phi and in the number behind p, on distinct values; many of them start
     where some 5,000 of them lead.
-
-    Args:
-        y: ``(N,)``, numbers >= 0, not all 0.
-        weight: ``(N,)``, frequencies.
-        dispersion: the known phi; None to estimate it.
-        power: the known p; None to estimate it.
-        floor: the least phi.
     """
     values, back = y.double().unique(return_inverse=True)
     share = torch.zeros_like(values).index_add_(0, back, weight.double())
@@ -217,8 +198,8 @@ def fit_tweedie(
 
         return _newton(loss, start)
 
-    spread = float((share * (values - 1) ** 2).sum())
-    start = np.array([math.log(spread)] * (dispersion is None) + [0.0] * (power is None))
+    variance = float((share * (values - 1) ** 2).sum())
+    start = np.array([math.log(variance)] * (dispersion is None) + [0.0] * (power is None))
     if start.size:
         every = len(values) // 5_000
         if every > 1:

@@ -97,7 +97,7 @@ class TweedieDistribution(Distribution):
         return torch.where(y >= 0, value, 0.0).to(y)
 
     def _tails(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Where 0 < y < infinity; log P(Y <= y) and log P(Y > y) there; log P(Y = 0)."""
+        """True for 0 < y < infinity; log P(Y <= y) and log P(Y > y) there; log P(Y = 0)."""
         y, *rest = torch.broadcast_tensors(y, self.log_mean, self.dispersion, self.power)
         value, *parameters = wide(y, *rest)
         positive = (value > 0) & (value < math.inf)
@@ -179,24 +179,20 @@ class TweedieDistribution(Distribution):
     def _guess(self, q: Tensor) -> Tensor:
         """log y where y^(1 - p/2), whose variance hardly depends on the mean, is a normal one's."""
         k = 1 - self.power / 2
-        spread = k * self.dispersion.sqrt() * (-k * self.log_mean).exp()
-        root = (1 + torch.special.ndtri(q) * spread).clamp(min=0.05)
+        sd = k * self.dispersion.sqrt() * (-k * self.log_mean).exp()
+        root = (1 + torch.special.ndtri(q) * sd).clamp(min=0.05)
         return self.log_mean + root.log() / k
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws of the number of amounts, and of their sum."""
-        with torch.no_grad():
-            log_mean, dispersion, power = (
-                part.expand((*shape, *self.batch_shape))
-                for part in (self.log_mean, self.dispersion, self.power)
-            )
-            number = PoissonDistribution(self._log_rate(log_mean)).sample((), generator)
-            a = number * (2 - power) / (power - 1)
-            draw = torch._standard_gamma(torch.where(a > 0, a, 1.0), generator=generator)
-            y = draw * dispersion * (power - 1) * ((power - 1) * log_mean).exp()
-            return torch.where(number > 0, y.clamp(min=torch.finfo(y.dtype).tiny), 0.0)
+        log_mean, dispersion, power = (
+            part.expand(size) for part in (self.log_mean, self.dispersion, self.power)
+        )
+        number = PoissonDistribution(self._log_rate(log_mean)).sample((), generator)
+        a = number * (2 - power) / (power - 1)
+        draw = torch._standard_gamma(torch.where(a > 0, a, 1.0), generator=generator)
+        y = draw * dispersion * (power - 1) * ((power - 1) * log_mean).exp()
+        return torch.where(number > 0, y.clamp(min=torch.finfo(y.dtype).tiny), 0.0)
 
 
 def _grid(rate: Tensor, alpha: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,11 +9,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.dispersion import Unit
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    unit_and_floor,
-    weighted_mean,
-)
+from ansatz.likelihoods.likelihood import Likelihood, unit_and_floor, weighted_mean
 from ansatz.likelihoods.special.quadrature import gauss
 from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.special.von_mises import (
@@ -38,9 +34,9 @@ class VonMisesDistribution(Distribution):
     r"""Directions with density proportional to :math:`e^{a \cos y + b \sin y}`.
 
     The mean direction is that of (a, b), the concentration kappa its length. Mean, variance and
-    spread are circular. The circle is cut opposite the mean direction: ``cdf`` counts from there,
-    and quantiles and intervals lie within pi of the mean, so that an interval is an arc around it.
-    Outcomes are wrapped; samples lie in [-pi, pi].
+    standard deviation are circular. The circle is cut opposite the mean direction: ``cdf`` counts
+    from there, and quantiles and intervals lie within pi of the mean, so that an interval is an arc
+    around it. Outcomes are wrapped; samples lie in [-pi, pi].
 
     Args:
         a: the first natural parameter, kappa cos(mean), any shape.
@@ -52,6 +48,8 @@ class VonMisesDistribution(Distribution):
         >>> [round(bound.item(), 3) for bound in d.interval(0.5)]  # around pi
         [2.612, 3.671]
     """
+
+    symmetric = True
 
     circular = True  # outcomes are directions: errors are angles
 
@@ -86,11 +84,6 @@ class VonMisesDistribution(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        """The mean direction."""
-        return self.mean
-
-    @property
-    def median(self) -> Tensor:
         """The mean direction."""
         return self.mean
 
@@ -157,8 +150,6 @@ class VonMisesDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         mean, kappa, level = torch.broadcast_tensors(self.mean, self.kappa, q)
-        if mean.is_meta:
-            return torch.empty_like(mean)
         k, p = wide(kappa, level)
         valid = (p >= 0) & (p <= 1)
         tail = torch.where(valid, torch.minimum(p, 1 - p), 0.5)
@@ -174,14 +165,11 @@ class VonMisesDistribution(Distribution):
         t, k = wide(self._from_mean(y).abs(), self.kappa)
         return (_mean_distance(t, k) - _mean_difference(k) / 2).to(y)
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent draws in [-pi, pi], by Best and Fisher's rejection."""
-        with torch.no_grad():
-            mean = self.mean.expand((*shape, *self.batch_shape))
-            angle = best_fisher(self.kappa.expand(mean.shape), generator)
-            return wrap(mean + angle)
+        mean = self.mean.expand(size)
+        angle = best_fisher(self.kappa.expand(mean.shape), generator)
+        return wrap(mean + angle)
 
 
 def _mean_distance(t: Tensor, k: Tensor) -> Tensor:
@@ -225,7 +213,7 @@ class VonMises(Likelihood):
     that nothing jumps at a cut and the loss is smooth everywhere, at 0 too.
 
     kappa is exact up to a limit L and grows as L (1 + log(kappa / L)) beyond: L = 1 / floor^2
-    with the normal distribution's sd floor, max(1e-3 of the spread, resolution / sqrt(12)); 1e6
+    with the normal distribution's sd floor, max(1e-3 of the sd, resolution / sqrt(12)); 1e6
     before outcomes are seen.
 
     Shapes:
@@ -306,13 +294,9 @@ _ROUNDS = 200  # at least 65 % are accepted in each: 0.35^200 is nothing
 def best_fisher(kappa: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Angles in [-pi, pi] around a mean direction 0, one per concentration.
 
-    Rejection from a wrapped Cauchy likelihood, in double precision. Below 1e-8 the likelihood is
+    Rejection from a wrapped Cauchy distribution, in double precision. Below 1e-8 it is
     uniform to all digits that the algorithm could give, and beyond 1e8 normal with variance 1 /
     kappa. A kappa that is nan gives nan: the number of rounds is limited, so that nothing hangs.
-
-    Args:
-        kappa: any shape, >= 0.
-        generator: whose numbers are used; torch's own by default.
 
     References:
         Best and Fisher (1979), Efficient simulation of the von Mises distribution.

@@ -5,14 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Dispersed, expand_weight, weighted_mean, weighted_sd
 from ansatz.likelihoods.log_normal import relative_unit_and_floor
 from ansatz.likelihoods.special.gamma import log_gammainc
 from ansatz.likelihoods.special.logarithms import (
@@ -22,7 +16,7 @@ from ansatz.likelihoods.special.logarithms import (
     soft_cap,
     soft_clamp,
 )
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import in_double, wide
 
 _EULER = 0.5772156649015329
 
@@ -100,45 +94,33 @@ class WeibullDistribution(Distribution):
         """scale (-log(1 - q))^sigma."""
         return (self.log_scale + self.sigma * (-torch.log1p(-q)).log()).exp()
 
+    @in_double
     def crps(self, y: Tensor) -> Tensor:
         """y (2 F(y) - 1) - 2 mean P(1 + sigma, e^w) + mean 2^-sigma.
 
         P is the regularised incomplete gamma function: E[Y; Y <= y] = mean P, and the smaller of
         two draws is Weibull with scale * 2^-sigma. In double precision, as its terms cancel.
         """
-        value, *parameters = wide(y, self.log_scale, self.sigma)
-        distribution = WeibullDistribution(*parameters)
-        share = continued(
-            log_gammainc(1 + distribution.sigma, distribution._w(value).exp()).exp(),
-            value,
-            0.0,
-            1.0,
-        )
-        rest = 2**-distribution.sigma - 2 * share
-        return (value * (2 * distribution.cdf(value) - 1) + distribution.mean * rest).to(y)
+        share = log_gammainc(1 + self.sigma, self._w(y).exp()).exp()
+        rest = 2**-self.sigma - 2 * continued(share, y, 0.0, 1.0)
+        return y * (2 * self.cdf(y) - 1) + self.mean * rest
 
-    def sample(
-        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
-    ) -> Tensor:
-        """Independent draws, at least the smallest positive number."""
-        with torch.no_grad():
-            draw = torch.empty(
-                (*shape, *self.batch_shape), dtype=self.sigma.dtype, device=self.sigma.device
-            ).exponential_(generator=generator)
-            tiny = torch.finfo(draw.dtype).tiny
-            log_y = self.log_scale + self.sigma * draw.clamp(min=tiny).log()
-            return log_y.exp().clamp(min=tiny)
+    def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
+        draw = self.sigma.new_empty(size).exponential_(generator=generator)
+        tiny = torch.finfo(draw.dtype).tiny
+        log_y = self.log_scale + self.sigma * draw.clamp(min=tiny).log()
+        return log_y.exp().clamp(min=tiny)
 
 
-class Weibull(Likelihood):
+class Weibull(Dispersed):
     r"""Positive lifetimes with hazard proportional to a power of time; an accelerated failure time.
 
     .. math:: S(y) = \exp\left(-(y/\lambda)^{1/\sigma}\right), \qquad
               -\log p(y) = e^w - w + \log\sigma + \log y, \quad w = \frac{\log y - \eta}{\sigma}
 
     with :math:`\eta = \log\lambda` = raw[0] and :math:`\sigma` = unit * softplus(raw[1]) + floor,
-    the ``scale`` of R's survreg: the shape of the textbooks is :math:`1/\sigma`, and
-    :math:`\sigma = 1` is the exponential distribution. A coefficient says by what factor times
+    the ``scale`` of R's survreg: the shape of the textbooks is :math:`1/\sigma`, and :math:`\sigma
+    = 1` is the exponential distribution. A coefficient is the log of the factor by which times
     stretch; with constant :math:`\sigma`, minus it over :math:`\sigma` is a log hazard ratio. The
     unit is sd(log y); the floor is the normal distribution's sd floor over the mean of y, at most
     half the unit. raw[0] beyond +-50 grows logarithmically. Both tails are twice differentiable.
@@ -165,10 +147,6 @@ class Weibull(Likelihood):
     name = "weibull"
     support = "positive"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of sigma."""
@@ -205,14 +183,14 @@ def _sigma(y: Tensor, weight: Tensor) -> Tensor:
     """
     v, log_weight, _ = _centred(y, weight)
     variance = (log_weight.exp() * v * v).sum(0)
-    spread = variance > 1e-18
-    k = torch.where(spread, 1.2825 / variance.clamp(min=1e-18).sqrt(), 1.0)  # pi / sqrt 6
+    differs = variance > 1e-18
+    k = torch.where(differs, 1.2825 / variance.clamp(min=1e-18).sqrt(), 1.0)  # pi / sqrt 6
     for _ in range(30):
         tilted = torch.softmax(k * v + log_weight, 0)
         mean = (tilted * v).sum(0)
         slope = (tilted * (v - mean) ** 2).sum(0) + 1 / k**2
         k = k * (-(mean - 1 / k) / (k * slope)).clamp(-1, 1).exp()
-    return torch.where(spread, 1 / k, 0.0)
+    return torch.where(differs, 1 / k, 0.0)
 
 
 def _log_scale(y: Tensor, weight: Tensor, sigma: Tensor) -> Tensor:

@@ -8,13 +8,8 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from ansatz.likelihoods.constant_fit import fit_constant
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    weighted_mean,
-)
+from ansatz.likelihoods.likelihood import Dispersed, Likelihood, expand_weight, weighted_mean
 from ansatz.likelihoods.negative_binomial import NegativeBinomial, NegativeBinomialDistribution
 from ansatz.likelihoods.poisson import Poisson, PoissonDistribution
 from ansatz.likelihoods.special.logarithms import positive_rate, soft_cap
@@ -45,7 +40,7 @@ class ZeroInflatedDistribution(Distribution):
 
     @property
     def inflation(self) -> Tensor:
-        """The probability pi of a zero that is no count."""
+        """The probability pi of a zero that is not a count."""
         return torch.sigmoid(self.logits)
 
     @property
@@ -103,8 +98,6 @@ class ZeroInflatedDistribution(Distribution):
 
     def _solve(self, q: Tensor) -> Tensor:
         level, logits = torch.broadcast_tensors(*wide(q, self.logits))
-        if level.is_meta:
-            return torch.empty_like(level, dtype=q.dtype)
         # P(N > y) = (1 - q) / (1 - pi), N a count; a level of exactly 1 would be infinite.
         inner = (1 - (1 - level) / torch.sigmoid(-logits)).clamp(0, 1 - 1e-16)
         y = self.counts.icdf(inner).clamp(min=0)
@@ -141,8 +134,8 @@ class ZeroInflatedPoisson(Likelihood):
               P(y) = (1 - \pi) \frac{e^{-\mu} \mu^y}{y!} \quad (y \ge 1)
 
     with :math:`\log\mu` = raw[0], the log mean of the counts, and :math:`\pi = \sigma` (raw[1]),
-    the share of zeros that are no counts. The mean of y is :math:`(1 - \pi)\mu`. As for the Poisson
-    likelihood, beyond raw[0] = 50 the exponential continues along its tangent.
+    the share of zeros that are not counts. The mean of y is :math:`(1 - \pi)\mu`. As for the
+    Poisson likelihood, beyond raw[0] = 50 the exponential continues along its tangent.
 
     Shapes:
         - raw: ``(..., 2)``.
@@ -192,7 +185,7 @@ class ZeroInflatedPoisson(Likelihood):
         return ZeroInflatedDistribution(PoissonDistribution(soft_cap(raw[..., 0])), raw[..., 1])
 
 
-class ZeroInflatedNegativeBinomial(Likelihood):
+class ZeroInflatedNegativeBinomial(Dispersed):
     r"""Overdispersed counts among which some zeros have another cause.
 
     .. math:: P(0) = \pi + (1 - \pi) (1 + \alpha\mu)^{-1/\alpha}, \qquad
@@ -200,7 +193,7 @@ class ZeroInflatedNegativeBinomial(Likelihood):
 
     with :math:`\log\mu` = raw[0], the log mean of the counts, their dispersion :math:`\alpha` =
     unit * softplus(raw[1]) + floor, so that they have the variance :math:`\mu + \alpha\mu^2`, and
-    :math:`\pi = \sigma` (the last raw number), the share of zeros that are no counts. Unit and
+    :math:`\pi = \sigma` (the last raw number), the share of zeros that are not counts. Unit and
     floor are the negative binomial distribution's. Overdispersion alone makes many zeros: where the
     counts do not need :math:`\pi` it goes to 0. raw[0] beyond 50 grows logarithmically.
 
@@ -226,10 +219,6 @@ class ZeroInflatedNegativeBinomial(Likelihood):
     name = "zero_inflated_negative_binomial"
     support = "counts"
     link_name = "log"
-
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
 
     def outputs(self, target: TargetSpec) -> int:
         """3 with a predicted dispersion, else 2."""

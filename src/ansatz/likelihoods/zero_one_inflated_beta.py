@@ -6,16 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from ansatz.likelihoods.beta import BetaDistribution, fit_beta, fit_beta_mean
-from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
+from ansatz.likelihoods.beta import BetaDistribution, beta_unit_and_floor, start_beta
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Likelihood,
-    expand_weight,
-    unit_and_floor,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Dispersed, expand_weight
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.support import refuse_outside
@@ -29,7 +22,7 @@ class ZeroOneInflatedBetaDistribution(Distribution):
     them; the cdf jumps at both ends.
 
     Args:
-        inner: the likelihood of the outcomes strictly between 0 and 1.
+        inner: the distribution of the outcomes strictly between 0 and 1.
         logits: ``(..., 2)``, the log odds of 0 and of 1, each against the inside.
 
     Example:
@@ -154,7 +147,7 @@ class ZeroOneInflatedBetaDistribution(Distribution):
             return torch.where(u < zero, 0.0, torch.where(u < zero + one, 1.0, inner))
 
 
-class ZeroOneInflatedBeta(Likelihood):
+class ZeroOneInflatedBeta(Dispersed):
     r"""Proportions in [0, 1] with exact 0 and 1 as outcomes of their own.
 
     .. math:: P(Y = 0) = \pi_0, \quad P(Y = 1) = \pi_1, \quad
@@ -188,10 +181,6 @@ class ZeroOneInflatedBeta(Likelihood):
     name = "zero_one_inflated_beta"
     link_name = "logit"
 
-    def __init__(self, *, dispersion: Dispersion = "predicted") -> None:
-        super().__init__()
-        self.dispersion = PositiveHead(dispersion)
-
     def outputs(self, target: TargetSpec) -> int:
         """4 with a predicted dispersion, else 3."""
         return 3 + self.dispersion.outputs
@@ -203,13 +192,7 @@ class ZeroOneInflatedBeta(Likelihood):
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion, from the outcomes between 0 and 1."""
-        between, inner = _between(y, weight)
-        _, floor = unit_and_floor(between, inner)
-        mean = weighted_mean(between, inner)
-        _, unit = fit_beta(between, inner)
-        floor = floor**2 / (mean * (1 - mean))
-        unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-6)))
-        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(*beta_unit_and_floor(*_between(y, weight)))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The shares of 0 and 1, and the maximum-likelihood beta distribution between them.
@@ -218,14 +201,9 @@ class ZeroOneInflatedBeta(Likelihood):
         """
         full = expand_weight(weight, y)
         counts = [torch.where(y == end, full, 0).sum(0) for end in (0, 1)]
-        between, inner = _between(y, weight)
         counts.append(torch.where((y > 0) & (y < 1), full, 0).sum(0))
         zero, one, rest = (torch.where(c > 0, c, 0.5).log() for c in counts)
-        logit, dispersion = fit_beta(between, inner)
-        if self.dispersion.kind == "known":
-            logit = fit_beta_mean(between, inner, self.dispersion.known)
-        mean, sd = weighted_mean(between, inner), weighted_sd(between, inner)
-        scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
+        logit, scale, dispersion = start_beta(*_between(y, weight), self.dispersion)
         r = self.dispersion.start(dispersion).expand_as(logit)
         shifts, scales = [logit, zero - rest, one - rest], [scale, *[torch.ones_like(scale)] * 2]
         if self.dispersion.outputs:

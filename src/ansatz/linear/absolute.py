@@ -61,13 +61,6 @@ def minimise_absolute(
     exactly through as many rows as it has coefficients: as soon as these rows are known,
     :func:`exact_vertex` proves it and the search is over. Where the minimum is not unique (the
     median of an even number of rows) this gives one point of the set.
-
-    Args:
-        smoothed: width -> the criterion with the loss smoothed over that width.
-        theta: ``(T,)`` where to start.
-        free: ``(T,)`` True for coefficients that may move.
-        unit: ``(Z,)``, its first entry the unit of the outcome.
-        vertex: False where the answer need not pass through rows (censored ones pull it off).
     """
     size = float(unit[0])
     iterations, best = 0, None

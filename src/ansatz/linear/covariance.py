@@ -1,4 +1,4 @@
-"""How sure a linear fit is of its coefficients."""
+"""Covariance matrices of the coefficients of a linear fit."""
 
 import torch
 from torch import Tensor
@@ -65,7 +65,7 @@ def sandwich_covariance(model: Model, rows: Rows, criterion: Criterion, found: M
     .. math:: A^{-1} \Big(\sum_i w_i^2 s_i s_i^\top\Big) A^{-1}
 
     with A the observed information and :math:`s_i` a row's score: right when the weights are
-    sampling weights or the variance is not what the likelihood says. There is no small-sample
+    sampling weights or the variance is not that of the likelihood. There is no small-sample
     factor.
     """
     kinked = model.likelihood.name in KINKED
@@ -102,8 +102,8 @@ def _sandwich(inverse: Tensor, meat: Tensor, mask: Tensor) -> Tensor:
 def _invert_apart(matrix: Tensor, first: Tensor, rest: bool = True) -> Tensor:
     """Inverts two blocks apart (0 for the second without ``rest``).
 
-    Location and dispersion, since a spread at its floor says nothing of the coefficients; or what
-    was estimated, and not what was held at a limit.
+    Location and dispersion, since a dispersion at its floor does not inform the coefficients; or
+    what was estimated, and not what was held at a limit.
     """
     inverse = torch.zeros_like(matrix)
     for mask in (first, ~first) if rest else (first,):
@@ -121,14 +121,10 @@ def invert(matrix: Tensor) -> Tensor:
     return torch.cholesky_inverse(factor) / root.unsqueeze(1) / root
 
 
-def as_they_came(
+def in_original_units(
     covariance: Tensor, model: Model, criterion: Criterion, design: Design
 ) -> tuple[Tensor, tuple[tuple[int, int], ...]]:
-    """The covariance of the raw coefficients in the columns' own units, and what they belong to.
-
-    Returns:
-        ``(T, T)`` and T pairs (row of the full table, raw number).
-    """
+    """The covariance of the raw coefficients in the columns' own units, and what they belong to."""
     size = criterion.parts[model.outputs - 1].stop
     back = torch.eye(size, dtype=torch.float64)
     entries: list[tuple[int, int]] = []

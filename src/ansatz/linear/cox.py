@@ -12,24 +12,16 @@ from ansatz.likelihoods.partial_likelihood import RiskSets, Ties, partial_likeli
 from ansatz.linear.covariance import invert
 from ansatz.linear.criterion import Derivatives
 from ansatz.linear.design import INTERCEPT, Design, Rows
+from ansatz.linear.messages import explain_columns, explain_minimum
 from ansatz.linear.newton import Minimum, Recession, minimise
 from ansatz.linear.result import LinearFit
-from ansatz.linear.words import explain_columns, explain_minimum
 from ansatz.metrics.concordance import harrell_c
 
-PAIRS = 20_000  # rows with entries are compared pair by pair: beyond so many it takes too long
+PAIRS = 20_000  # rows with entries are compared pair by pair: beyond this number it takes too long
 
 
 class PartialLikelihood:
-    """Minus the log partial likelihood of the columns of a design, as Newton's method wants it.
-
-    Args:
-        x: ``(N, Q)``, without a column of ones: a constant cancels.
-        y: ``(N, 3)``: time, event (1 or 0), entry.
-        weight: ``(N,)`` frequency weights.
-        offset: ``(N,)`` added to the log-risk; None for none.
-        ties: Efron's or Breslow's term.
-    """
+    """Minus the log partial likelihood of the columns of a design, as Newton's method wants it."""
 
     def __init__(
         self,
@@ -87,16 +79,9 @@ class PartialLikelihood:
 def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> LinearFit:
     r"""The linear Cox model: :math:`h(t \mid x) = h_0(t)\, e^{x^\top \beta}`.
 
-    Newton's method on the partial likelihood, with ties as the likelihood says. There is no
+    Newton's method on the partial likelihood, with the ties of the likelihood. There is no
     intercept: the baseline hazard :math:`h_0` has its place. The table's first row makes the
-    log-risk of an average row 0, as R's ``predict`` does; it is no estimate.
-
-    Args:
-        likelihood: copied, not changed; the fit's own knows Breslow's baseline of these rows.
-        rows: columns, y ``(N, 3)`` = (time, event, entry), weights and offset.
-        design: the columns, centred and scaled.
-        covariance: ``"model"``: the inverse information; ``"sandwich"``: Lin and Wei's, from the
-            score residuals.
+    log-risk of an average row 0, as R's ``predict`` does; it is not estimated.
 
     References:
         Cox (1972), Regression models and life-tables.
@@ -145,9 +130,11 @@ def _result(
         log_risk = design.matrix[:, 1:] @ found.theta
         c = harrell_c(time, event, log_risk, rows.weight, entry if entered else None)
         measures["concordance"] = float(c)
-    said = [*explain_columns(design), *explain_minimum("cox", design, found)]
-    if not said and bool(torch.isnan(covariance).any()):
-        said.append("the information matrix is singular: standard errors are not available (nan).")
+    messages = [*explain_columns(design), *explain_minimum("cox", design, found)]
+    if not messages and bool(torch.isnan(covariance).any()):
+        messages.append(
+            "the information matrix is singular: standard errors are not available (nan)."
+        )
     return LinearFit(
         likelihood=likelihood,
         names=(INTERCEPT, *design.names),
@@ -174,7 +161,7 @@ def _result(
         dropped=tuple(design.aliased),
         link=likelihood.link_name,
         uses_t=False,
-        messages=tuple(said),
+        messages=tuple(messages),
         measures=measures,
     )
 
@@ -185,10 +172,6 @@ def score_residuals(partial: "PartialLikelihood", theta: Tensor) -> Tensor:
     They add up to the gradient of the log partial likelihood. With L tied deaths at a time,
     Efron's term takes the l-th of them from a risk set in which each of the dead counts
     :math:`1 - l/L`; L is the weight that dies there, rounded to a whole number.
-
-    Args:
-        partial: columns, outcomes and weights.
-        theta: ``(Q,)`` coefficients.
 
     References:
         Therneau and Grambsch (2000), Modeling Survival Data, section 4.6 and appendix A.

@@ -18,7 +18,7 @@ Kind = Literal["x", "slopes", "one", "fixed"]
 class Derivatives(NamedTuple):
     """Value ``()``, gradient ``(T,)`` and Hessian ``(T, T)`` of the total loss.
 
-    ``size``, the sum of the terms' absolute values, tells how far the value can be trusted.
+    ``size``, the sum of the terms' absolute values, bounds the rounding of the value.
     """
 
     value: Tensor
@@ -35,7 +35,7 @@ class Criterion:
               z_i = A_i \theta + o_i
 
     with :math:`\ell''` the (Z, Z) Hessian of one row by automatic differentiation (by differences
-    of gradients where the likelihood has no second derivative; ``differenced`` then says so) and
+    of gradients where the likelihood has no second derivative; ``differenced`` is True then) and
     :math:`A_i` built from the row's columns: raw numbers of kind ``"x"`` have Q coefficients, of
     kind ``"slopes"`` all but the intercept, of kind ``"one"`` only that, of kind ``"fixed"`` none
     (they stay 0).
@@ -91,7 +91,7 @@ class Criterion:
         return self.matrix[rows] @ self.table(theta)
 
     def z(self, theta: Tensor, rows: slice = slice(None)) -> Tensor:
-        """What each row's loss depends on, ``(B, Z)``."""
+        """The numbers that each row's loss depends on, ``(B, Z)``."""
         z = self.linear(theta, rows)
         if self.offset is not None:
             z[:, 0] += self.offset[rows]

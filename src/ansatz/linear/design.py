@@ -11,21 +11,13 @@ from ansatz.errors import DataError, UsageError
 
 
 class Rows(NamedTuple):
-    """Columns, outcomes and weights of the rows that count, in float64.
+    """Columns, outcomes and weights of the rows that count, in float64."""
 
-    Args:
-        x: ``(N, D)``.
-        y: ``(N,)``, or ``(N, L)`` where an outcome is a vector; codes stay whole numbers.
-        weight: ``(N,)`` frequency weights, positive.
-        precision: ``(N,)`` R's prior weights, positive; None when not given.
-        offset: ``(N,)``; None when not given.
-    """
-
-    x: Tensor
-    y: Tensor
-    weight: Tensor
-    precision: Tensor | None
-    offset: Tensor | None
+    x: Tensor  # (N, D)
+    y: Tensor  # (N,), or (N, L) where an outcome is a vector; codes stay whole numbers
+    weight: Tensor  # (N,) frequency weights, positive
+    precision: Tensor | None  # (N,) R's prior weights, positive
+    offset: Tensor | None  # (N,)
 
     @classmethod
     def of(
@@ -188,16 +180,7 @@ def triangular_factor(x: Tensor, rows: int = 2**16) -> Tensor:
 def independent_columns(
     factor: Tensor, constant: Tensor, *, explain: bool = True
 ) -> tuple[Tensor, dict[int, dict[int, float]]]:
-    """Keeps each column that the ones before it do not determine, as R's pivoting does.
-
-    Args:
-        factor: ``(R, D)``, any matrix with the columns' inner products.
-        constant: ``(D,)`` True for columns that only repeat the intercept.
-        explain: False to leave out what determines the dropped ones.
-
-    Returns:
-        Positions of the kept columns, and for each dropped one its coefficients on kept ones.
-    """
+    """Keeps each column that the ones before it do not determine, as R's pivoting does."""
     kept: list[int] = []
     dropped: list[int] = []
     basis = torch.zeros(factor.shape[0], min(factor.shape), dtype=factor.dtype)
@@ -236,7 +219,7 @@ def _combination(factor: Tensor, kept: Tensor, j: int, constant: bool) -> dict[i
 def _words(
     combination: dict[int, float], kept: Tensor, scale: Tensor, own: Tensor, names: Sequence[str]
 ) -> str:
-    """What determines a column, in its own units: '2 a - b', or 'a constant'."""
+    """Describes what determines a column, in its own units: '2 a - b', or 'a constant'."""
     if not combination:
         return "a constant"
     parts = []

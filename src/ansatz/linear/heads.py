@@ -1,4 +1,4 @@
-"""What each number means that a row's loss depends on: location, dispersion, or nothing new."""
+"""Which raw numbers are locations, which dispersions, and which are redundant."""
 
 from typing import NamedTuple
 
@@ -15,13 +15,7 @@ CODED = (*CLASSES, "focal", "ordinal", "plackett_luce")  # y holds codes 0..K-1
 
 
 def target_of(likelihood: Likelihood, y: Tensor, classes: int = 0) -> TargetSpec:
-    """The shape of the outcomes of a linear model, for ``likelihood.outputs``.
-
-    Args:
-        likelihood: the likelihood; the number of classes that it knows counts.
-        y: ``(N,)``, or ``(N, L)`` for outcomes that are vectors.
-        classes: at least so many classes (or items), where y holds codes.
-    """
+    """The shape of the outcomes of a linear model, for ``likelihood.outputs``."""
     known = 0
     if likelihood.name in CODED:
         observed = y[torch.isfinite(y)] if y.is_floating_point() else y
@@ -31,13 +25,7 @@ def target_of(likelihood: Likelihood, y: Tensor, classes: int = 0) -> TargetSpec
 
 
 def dispersion_columns(likelihood: Likelihood, raw: Tensor, y: Tensor) -> tuple[int, ...]:
-    """Which raw numbers are dispersions: those that a :class:`PositiveHead` turns into one.
-
-    Args:
-        likelihood: the likelihood.
-        raw: ``(B, P)`` near the constant model.
-        y: ``(B, ...)``.
-    """
+    """Which raw numbers are dispersions: those that a :class:`PositiveHead` turns into one."""
     heads = [h for h in likelihood.modules() if isinstance(h, PositiveHead) and h.outputs]
     if not heads:
         return ()
@@ -63,38 +51,26 @@ def dispersion_columns(likelihood: Likelihood, raw: Tensor, y: Tensor) -> tuple[
                 value.sum(), raw, allow_unused=True, retain_graph=True
             )  # calls may share a part of the graph
             found |= set() if slope is None else set(slope.abs().amax(0).nonzero()[:, 0].tolist())
-    if not found:  # a head that was not called lies at the end, as the contract says
+    if not found:  # a head that was not called lies at the end, as the contract has it
         count = raw.shape[1]
         found = set(range(count - sum(head.outputs for head in heads), count))
     return tuple(sorted(found))
 
 
 class Redundancy(NamedTuple):
-    """Directions of z along which no row's loss changes, one per number that may be held.
+    """Directions of z along which no row's loss changes, one per number that may be held."""
 
-    Args:
-        columns: R of the Z numbers; with these held nothing is redundant.
-        directions: ``(R, Z)``, 1 at its own column and 0 at the others'.
-    """
-
-    columns: tuple[int, ...]
-    directions: Tensor
+    columns: tuple[int, ...]  # with these held nothing is redundant
+    directions: Tensor  # (R, Z), 1 at its own column and 0 at the others'
 
 
 def find_redundancy(
     loss: RowLoss, y: Tensor, start: Tensor, unit: Tensor, prefer: Tensor | None = None
 ) -> Redundancy:
-    r"""The linear invariances of a loss: a constant added to all logits of a softmax, say.
+    r"""The linear invariances of a loss: such as a constant added to all logits of a softmax.
 
     A direction d is one when every gradient is orthogonal to it, wherever it is taken: d is in the
     null space of the gradients of many rows at many points around the start and around 0.
-
-    Args:
-        loss: ``(z (B, Z), y (B, ...)) -> (B,)``.
-        y: ``(N, ...)``.
-        start: ``(Z,)`` the constant model.
-        unit: ``(Z,)`` natural units.
-        prefer: ``(Z,)`` the larger, the rather a number is held; default: the first ones.
     """
     size = len(start)
     rows = torch.linspace(0, len(y) - 1, min(len(y), 256)).long()

@@ -1,6 +1,7 @@
 """A likelihood made ready for a linear fit, and its maximum."""
 
 import copy
+from functools import partial
 from typing import Literal, NamedTuple, cast
 
 import torch
@@ -23,49 +24,28 @@ GATED = ("zero_inflated_poisson", "zero_inflated_negative_binomial")
 
 
 class Maximum(NamedTuple):
-    """The estimates of one linear model and how they were reached.
+    """The estimates of one linear model and how they were reached."""
 
-    Args:
-        theta: ``(T,)`` all estimates.
-        derivatives: of the total loss by all of them.
-        location: the stage that found the location's coefficients (or all at once).
-        dispersion: the stage that found a constant dispersion by itself; None without one.
-        free: ``(T,)`` False for a constant that went to its limit and is held there.
-        differenced: whether second derivatives came from differences.
-    """
-
-    theta: Tensor
-    derivatives: Derivatives
-    location: Minimum
-    dispersion: Minimum | None
-    free: Tensor
-    differenced: bool = False
+    theta: Tensor  # (T,) all estimates
+    derivatives: Derivatives  # of the total loss by all of them
+    location: Minimum  # the stage that found the location's coefficients, or all at once
+    dispersion: Minimum | None  # the stage that found a constant dispersion by itself
+    free: Tensor  # (T,) False for a constant that went to its limit and is held there
+    differenced: bool = False  # whether second derivatives came from differences
 
 
 class Model(NamedTuple):
-    """A likelihood made ready for a linear fit.
+    """A likelihood made ready for a linear fit."""
 
-    Args:
-        likelihood: a copy of the likelihood in float64, started at its constant model.
-        family: its exponential family if the dispersion does not depend on x, else None.
-        kinds: of the P raw numbers and then of the C learned constants.
-        dispersions: which of the raw numbers are dispersions; all others carry the location.
-        outputs: P.
-        start: ``(Z,)`` the constant model.
-        unit: ``(Z,)`` natural units.
-        redundancy: what need not be estimated, since others say the same.
-        target: the shape of the outcomes.
-    """
-
-    likelihood: Likelihood
-    family: Family | None
-    kinds: tuple[Kind, ...]
-    dispersions: tuple[int, ...]
-    outputs: int
-    start: Tensor
-    unit: Tensor
-    redundancy: Redundancy
-    target: TargetSpec
+    likelihood: Likelihood  # a copy in float64, started at its constant model
+    family: Family | None  # None where the dispersion depends on x, too
+    kinds: tuple[Kind, ...]  # of the P raw numbers and then of the C learned constants
+    dispersions: tuple[int, ...]  # which raw numbers are dispersions
+    outputs: int  # P
+    start: Tensor  # (Z,) the constant model
+    unit: Tensor  # (Z,) natural units
+    redundancy: Redundancy  # what need not be estimated
+    target: TargetSpec  # the shape of the outcomes
 
     @classmethod
     def of(
@@ -114,7 +94,7 @@ class Model(NamedTuple):
 
     @property
     def locations(self) -> int:
-        """How many of the raw numbers carry the location."""
+        """The number of raw numbers that carry the location."""
         return self.outputs - len(self.dispersions)
 
     @property
@@ -124,7 +104,7 @@ class Model(NamedTuple):
 
     @property
     def intercepts(self) -> int:
-        """How many of the location's raw numbers have an intercept: 1, or K - 1."""
+        """The number of the location's intercepts: 1, or K - 1."""
         kinds = [k for j, k in enumerate(self.kinds[: self.outputs]) if j not in self.dispersions]
         return kinds.count("x")
 
@@ -135,9 +115,9 @@ class Model(NamedTuple):
         if rows.precision is not None:
             columns = rows.y.double().reshape(len(rows.y), -1)
             y = torch.cat([columns, rows.precision.unsqueeze(1)], 1)
-            function = _precise if rows.y.ndim == 1 else _precise_vector
+            function = _precise
         if width is not None:
-            function = _Smooth(width)
+            function = partial(smooth_loss, width=width)
         if getattr(self.likelihood, "prior", 0):  # a stated prior is part of what is maximised
             function = _with_prior
         loss, _ = row_loss(self.likelihood, self.outputs, function)
@@ -175,13 +155,13 @@ class Model(NamedTuple):
         constant = all(self.kinds[column] == "one" for column in self.dispersions)
         if self.family is not None or (constant and self.likelihood.name in KINKED):
             # The location's estimate does not depend on the dispersion: that comes by itself.
-            spread = minimise(criterion, location.theta, ~mask, self.unit)
-            derivatives = criterion.derivatives(spread.theta)
+            scale = minimise(criterion, location.theta, ~mask, self.unit)
+            derivatives = criterion.derivatives(scale.theta)
             differenced = criterion.differenced
-            return Maximum(spread.theta, derivatives, location, spread, every, differenced)
+            return Maximum(scale.theta, derivatives, location, scale, every, differenced)
         theta, count = location.theta, location.iterations
         if matrix.shape[1] > 1 and not is_kinked(self.likelihood):
-            # The spread and shape of what is left, by themselves: few numbers, and a good start.
+            # The scale and shape of what is left, by themselves: few numbers, and a good start.
             theta = self._relaxed(criterion, theta)
             rest = minimise(criterion, theta, ~mask, self.unit, iterations=20, rescue=False)
             theta, count = rest.theta, count + rest.iterations
@@ -205,7 +185,7 @@ class Model(NamedTuple):
         return mask
 
     def _relaxed(self, criterion: Criterion, theta: Tensor) -> Tensor:
-        """Shapes where a gradient can move them: the constant model's say nothing of what is left.
+        """Shapes where a gradient can move them: the constant model's do not fit what is left.
 
         Outcomes that follow x closely look normal, whatever the tails of their noise.
         """
@@ -237,7 +217,7 @@ class Model(NamedTuple):
         return theta
 
     def _freedom(self, criterion: Criterion) -> slice | None:
-        """Where a Student t's learned degrees of freedom are among the estimates."""
+        """The place of a Student t's learned degrees of freedom among the estimates."""
         place = learned_freedom(self.likelihood)
         return None if place is None else criterion.parts[self.outputs + place]
 
@@ -271,23 +251,12 @@ class Model(NamedTuple):
 
 
 def _precise(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-    return precise_loss(likelihood, raw, y[:, 0], y[:, 1])
-
-
-def _precise_vector(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-    return precise_loss(likelihood, raw, y[:, :-1], y[:, -1])
+    outcome = y[:, :-1] if likelihood.event_ndim else y[:, 0]
+    return precise_loss(likelihood, raw, outcome, y[:, -1])
 
 
 def _with_prior(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
     return likelihood.training_loss(raw, y)
-
-
-class _Smooth:
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-    def __call__(self, likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-        return smooth_loss(likelihood, raw, y, self.width)
 
 
 NORMAL_TAILS = 1000.0

@@ -11,27 +11,19 @@ from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.heads import CLASSES
 from ansatz.spec import TargetSpec
 
+_PHI = ("gamma", "inverse_gaussian", "tweedie")
+_PRECISIONS = ("beta", "beta_binomial", "dirichlet", "zero_one_inflated_beta")  # 1 / dispersion
 _SYMBOLS = {  # likelihood, name of its positive head -> symbol
-    ("normal", "dispersion"): "sigma",
-    ("laplace", "dispersion"): "b",
-    ("student_t", "dispersion"): "sigma",
-    ("student_t", "freedom"): "nu",
-    ("gamma", "dispersion"): "phi",
-    ("inverse_gaussian", "dispersion"): "phi",
-    ("tweedie", "dispersion"): "phi",
-    ("weibull", "dispersion"): "sigma",
-    ("log_normal", "dispersion"): "sigma",
+    **{(name, "dispersion"): "phi" for name in (*_PHI, *_PRECISIONS)},
+    **{(n, "dispersion"): "sigma" for n in ("normal", "student_t", "weibull", "log_normal")},
     ("negative_binomial", "dispersion"): "alpha",
     ("zero_inflated_negative_binomial", "dispersion"): "alpha",
-    ("beta", "dispersion"): "phi",
-    ("beta_binomial", "dispersion"): "phi",
-    ("zero_one_inflated_beta", "dispersion"): "phi",
-    ("dirichlet", "dispersion"): "phi",
-    ("generalized_pareto", "excess"): "xi",
+    ("laplace", "dispersion"): "b",
     ("barron", "dispersion"): "c",
+    ("student_t", "freedom"): "nu",
+    ("generalized_pareto", "excess"): "xi",
 }
-_PRECISIONS = ("beta", "beta_binomial", "dirichlet", "zero_one_inflated_beta")  # 1 / dispersion
-_PARTS = {  # likelihood -> names of its raw numbers that are no dispersions
+_PARTS = {  # likelihood -> names of its raw numbers that are not dispersions
     "zero_inflated_poisson": ("counts", "extra zeros"),
     "zero_inflated_negative_binomial": ("counts", "extra zeros"),
     "hurdle_poisson": ("positive counts", "being positive"),
@@ -53,15 +45,7 @@ def output_names(
     target: TargetSpec,
     class_names: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Names the P raw numbers; a likelihood may do so itself by ``output_names(target)``.
-
-    Args:
-        likelihood: the likelihood.
-        outputs: P.
-        dispersions: which of them are dispersions.
-        target: the shape of the outcomes.
-        class_names: of classes or items, where y holds codes.
-    """
+    """Names the P raw numbers; a likelihood may do so itself by ``output_names(target)``."""
     base = inner(likelihood)
     hook: Callable[[TargetSpec], Sequence[str]] | None = getattr(base, "output_names", None)
     if callable(hook):
@@ -85,10 +69,10 @@ def output_names(
     parts = _PARTS.get(base.name, ("location",) if location == 1 else ())
     if len(parts) != location:
         parts = tuple(f"raw {j}" for j in range(outputs) if j not in dispersions)
-    spread = "dispersion" if len(dispersions) == 1 else "dispersion {}"
+    noun = "dispersion" if len(dispersions) == 1 else "dispersion {}"
     names, given = [], iter(parts)
     for j in range(outputs):
-        names.append(spread.format(j) if j in dispersions else next(given))
+        names.append(noun.format(j) if j in dispersions else next(given))
     return tuple(names)
 
 
@@ -124,19 +108,9 @@ def _levels(likelihood: Likelihood) -> tuple[str, ...]:
 
 
 def scales_of(
-    likelihood: Likelihood,
-    raw: Tensor,
-    predicted: bool,
-    class_names: Sequence[str] | None = None,
+    likelihood: Likelihood, raw: Tensor, predicted: bool, class_names: Sequence[str] | None = None
 ) -> dict[str, float]:
-    """Every scale and shape of the likelihood that does not depend on x, by its symbol.
-
-    Args:
-        likelihood: as fitted.
-        raw: ``(1, P)`` any row's raw numbers.
-        predicted: whether the dispersions depend on x.
-        class_names: of ordered classes, for the thresholds between them.
-    """
+    """Every scale and shape of the likelihood that does not depend on x, by its symbol."""
     base = inner(likelihood)
     if base.name == "multivariate_normal":
         return {} if predicted else _covariance(base, raw)

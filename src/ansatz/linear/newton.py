@@ -11,15 +11,10 @@ from ansatz.linear.criterion import Criterion, Derivatives
 
 
 class Recession(NamedTuple):
-    """A direction along which no row's loss ever rises and some fall for ever.
+    """A direction along which no row's loss ever rises and some fall for ever."""
 
-    Args:
-        table: ``(Q, Z)``, the direction in the coefficients of the standardised columns.
-        rows: how many rows it drives to a certain prediction.
-    """
-
-    table: Tensor
-    rows: int
+    table: Tensor  # (Q, Z), in the coefficients of the standardised columns
+    rows: int  # that it drives to a certain prediction
 
 
 def find_recession(
@@ -33,15 +28,6 @@ def find_recession(
     steps turn into it, and under complete separation so does :math:`\theta` itself. Each is tried
     as it is and projected on the directions that leave the overlapping rows alone, and is then
     proved row by row: no loss may rise while the raw numbers go 20 of their units further.
-
-    Args:
-        criterion: the loss.
-        theta: ``(T,)`` where we are.
-        step: ``(T,)`` the last Newton step.
-        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
-
-    Returns:
-        The direction, or None if neither is one.
 
     References:
         Albert and Anderson (1984), On the existence of maximum likelihood estimates in logistic
@@ -114,7 +100,7 @@ Recede = Callable[[Tensor, Tensor, Tensor], Recession | None]
 
 
 class NewtonState(NamedTuple):
-    """What the next step needs: where we are, the damping, and the derivatives there."""
+    """The state of the next step: the coefficients, the damping and the derivatives there."""
 
     theta: Tensor
     damping: float
@@ -122,10 +108,10 @@ class NewtonState(NamedTuple):
 
 
 class NewtonInfo(NamedTuple):
-    """What a diagnostician wants of one step.
+    """Diagnostics of one step.
 
-    ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of
-    a raw number, in its own unit; it tells convergence from a likelihood that keeps rising, whose
+    ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of a
+    raw number, in its own unit; it separates convergence from a likelihood that keeps rising, whose
     gradient vanishes too. ``accepted``: False if no shorter step lowered the loss.
     """
 
@@ -135,7 +121,7 @@ class NewtonInfo(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where Newton's method stopped."""
+    """The point at which Newton's method stopped."""
 
     theta: Tensor
     derivatives: Derivatives
@@ -155,12 +141,6 @@ def newton_step(
     .. math:: \theta' = \theta - t\,(H + \lambda\, \mathrm{diag}|H|)^{-1} g
 
     :math:`\lambda` grows until the matrix is positive definite, t halves until the loss falls.
-
-    Args:
-        criterion: the loss.
-        state: where we are.
-        free: ``(T,)`` True for coefficients that may move.
-        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
     """
     value, g, h, size = state.derivatives
     direction, damping = _direction(g[free], h[free][:, free], state.damping)
@@ -224,16 +204,6 @@ def minimise(
     """Newton's method to a scaled gradient below 1e-8; L-BFGS takes over where it gets stuck.
 
     It stops early where no minimum exists: along some direction every row's loss falls for ever.
-
-    Args:
-        criterion: the loss.
-        theta: ``(T,)`` where to start.
-        free: ``(T,)`` True for coefficients that may move.
-        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
-        iterations: at most so many.
-        rescue: False to give up instead of calling L-BFGS.
-        stop: asked after each step whether to give up (a constant has left its range).
-        recede: (theta, step, unit) -> a direction of ever falling loss; default: row by row.
     """
     state = NewtonState(theta, 0.0, criterion.derivatives(theta, free))
     count, failures, recession = 0, 0, None
@@ -268,7 +238,7 @@ def minimise(
 
 
 def _rounding(criterion: Objective, theta: Tensor, unit: Tensor) -> float:
-    """What is left of a gradient when numbers of this size are rounded, in their units."""
+    """The rounding error of a gradient of numbers of this size, in their units."""
     size = (criterion.linear(theta).abs() / unit).amax() if theta.numel() else torch.zeros(())
     return 4 * torch.finfo(torch.float64).eps * float(size)
 

@@ -1,4 +1,4 @@
-"""What a model leaves unexplained, row by row."""
+"""Residuals and leverages of the rows of a model."""
 
 from typing import Literal
 
@@ -79,7 +79,7 @@ def residuals(
             return difference / base.stddev
         if not has_deviance(likelihood):
             raise UsageError(
-                f"{likelihood.name} is no exponential family: it has no deviance residuals. "
+                f"{likelihood.name} is not an exponential family: it has no deviance residuals. "
                 "Use quantile."
             )
         return difference.sign() * likelihood.unit_deviance(raw, y).clamp(min=0).sqrt()
@@ -89,7 +89,7 @@ def _refuse_vectors(likelihood: Likelihood) -> None:
     """Whole vectors, rankings and coupled rows have no single number to be off by."""
     if likelihood.additive and likelihood.name not in VECTORS:
         return
-    reason = "its outcomes are no single numbers" if likelihood.additive else "it couples rows"
+    reason = "its outcomes are not single numbers" if likelihood.additive else "it couples rows"
     raise UsageError(
         f"{likelihood.name} has no residuals: {reason}. Compare log scores row by row instead."
     )
@@ -117,7 +117,8 @@ def _quantile(
     low, high = base.log_cdf(y), base.log_survival(y)
     # A likelihood with probability on single values: all of a discrete one, the 0 of a Tweedie
     # likelihood.
-    below = base.log_cdf(y - 1) if base.discrete else base.log_cdf(_just_below(y))
+    previous = y - 1 if base.discrete else torch.nextafter(y, torch.full_like(y, -torch.inf))
+    below = base.log_cdf(previous)
     jump = (low > below) & (base.discrete | (y == base.lower) | (y == base.upper))
     if base.discrete or bool(jump.any()):
         if generator is None:
@@ -130,10 +131,6 @@ def _quantile(
         low = torch.where(jump, torch.logaddexp(below, mass + share.log()), low)
         high = torch.where(jump, torch.logaddexp(high, mass + torch.log1p(-share)), high)
     return torch.where(low < high, _normal_quantile(low), -_normal_quantile(high))
-
-
-def _just_below(y: Tensor) -> Tensor:
-    return torch.nextafter(y, torch.full_like(y, -torch.inf))
 
 
 def _normal_quantile(log_p: Tensor) -> Tensor:

@@ -1,8 +1,10 @@
 """A fitted linear model: coefficients, their uncertainty, and how well it fits."""
 
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from scipy import stats
@@ -12,6 +14,7 @@ from ansatz.errors import UsageError
 from ansatz.layers import affine
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.summary import Summary
+from ansatz.training.objectives import Supervised
 
 
 @dataclass(frozen=True)
@@ -115,15 +118,6 @@ class LinearFit:
         ``"ml"``: the maximum over all parameters, each counted, so that likelihoods can be
         compared. ``"R"``: the same for normal; for gamma the dispersion is deviance / n.
         ``"statsmodels"``: no dispersion is counted; for gamma it is X2 / (n - p).
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Normal
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> fit = fit_linear(Normal(dispersion="constant"), x, y)
-            >>> round(fit.aic_as("R") - fit.aic_as("statsmodels"), 6)
-            2.0
         """
         if not self.likelihood.has_distribution:
             return None
@@ -143,17 +137,7 @@ class LinearFit:
 
     @property
     def likelihood_ratio(self) -> tuple[float, int, float]:
-        """2 (log L - log L without x), the number of slopes, and the chi-square p-value.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> statistic, df, p = fit_linear(Poisson(), x, y).likelihood_ratio
-            >>> round(statistic, 3), df, round(p, 4)
-            (9.036, 1, 0.0026)
-        """
+        """2 (log L - log L without x), the number of slopes, and the chi-square p-value."""
         statistic = 2 * (self.log_likelihood - self.null_log_likelihood)
         df = sum(1 for row, _ in self.entries if row > 0)
         return statistic, df, float(stats.chi2.sf(statistic, df)) if df else 1.0
@@ -171,45 +155,26 @@ class LinearFit:
         """Estimate / standard error, ``(D + 1, P)``: t if the dispersion is estimated, else z."""
         return self.coefficients / self.standard_errors
 
+    @property
+    def _reference(self) -> Any:
+        """The distribution of the statistics, Student's t or normal."""
+        return stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
+
     @cached_property
     def p_values(self) -> Tensor:
         """Two-sided, ``(D + 1, P)``."""
         size = self.statistics.abs().numpy()
-        likelihood = (
-            stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
-        )
-        return torch.as_tensor(2 * likelihood.sf(size))
+        return torch.as_tensor(2 * self._reference.sf(size))
 
     def confint(self, level: float = 0.95) -> Tensor:
-        """Wald intervals, ``(D + 1, P, 2)``.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> fit_linear(Poisson(), x, y).confint(0.9).shape
-            torch.Size([2, 1, 2])
-        """
+        """Wald intervals, ``(D + 1, P, 2)``."""
         if not 0 < level < 1:
             raise UsageError(f"level of confint must be in (0, 1), got {level}.")
-        likelihood = (
-            stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
-        )
-        half = float(likelihood.ppf((1 + level) / 2)) * self.standard_errors
+        half = float(self._reference.ppf((1 + level) / 2)) * self.standard_errors
         return torch.stack([self.coefficients - half, self.coefficients + half], -1)
 
     def predict_raw(self, x: Tensor, offset: Tensor | None = None) -> Tensor:
-        """raw ``(N, P)`` of the likelihood at x ``(N, D)``, in float64.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.tensor([[0.0], [0.0], [1.0]]), torch.tensor([1.0, 3.0, 4.0])
-            >>> fit_linear(Poisson(), x, y).predict_raw(x).exp().squeeze(1)
-            tensor([2..., 2..., 4...], dtype=torch.float64)
-        """
+        """raw ``(N, P)`` of the likelihood at x ``(N, D)``, in float64."""
         width = len(self.names) - 1
         if x.ndim != 2 or x.shape[1] != width:
             raise UsageError(f"predict_raw needs x of shape (N, {width}), got {tuple(x.shape)}.")
@@ -220,17 +185,7 @@ class LinearFit:
         return raw
 
     def to_network(self) -> nn.Linear:
-        """The model as ``nn.Linear(D, P)`` in float64 whose output is raw; see ``likelihood``.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> fit = fit_linear(Poisson(), x, y)
-            >>> torch.allclose(fit.to_network()(x.double()), fit.predict_raw(x))
-            True
-        """
+        """The model as ``nn.Linear(D, P)`` in float64 whose output is raw; see ``likelihood``."""
         table = torch.nan_to_num(self.coefficients, nan=0.0)
         # affine, since nn.Linear would draw from the user's generator.
         network = affine(table.shape[0] - 1, table.shape[1], init="zeros", bias=0.0).double()
@@ -240,15 +195,54 @@ class LinearFit:
         return network
 
     def summary(self, call: str = "", rows_dropped: int = 0) -> Summary:
-        """A table that reads like R's ``summary(glm)``; see :class:`ansatz.linear.Summary`.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> print(fit_linear(Poisson(), x, y, feature_names=["age"]).summary())
-            Call: ...
-            age ...
-        """
+        """A table that reads like R's ``summary(glm)``; see :class:`ansatz.linear.Summary`."""
         return Summary(self, call=call, rows_dropped=rows_dropped)
+
+
+def join_targets(fits: Sequence[LinearFit]) -> tuple[nn.Linear, Supervised]:
+    """K linear models of the same distribution and columns as one network with its objective.
+
+    Targets do not share coefficients, so K outcomes at once are K fits; this puts them side by
+    side, where a network for K targets would be.
+
+    Args:
+        fits: one per target, in their order.
+
+    Returns:
+        ``nn.Linear(D, K * P)`` in float64 and the objective that turns its output into raw
+        ``(N, K, P)`` and evaluates y ``(N, K)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.linear import fit_linear, join_targets
+        >>> x, y = torch.randn(9, 2), torch.randn(9, 3)
+        >>> fits = [fit_linear(Normal(dispersion="constant"), x, y[:, k]) for k in range(3)]
+        >>> network, objective = join_targets(fits)
+        >>> objective.raw(network, (x.double(),)).shape
+        torch.Size([9, 3, 1])
+    """
+    if not fits:
+        raise UsageError("join_targets needs at least one fit.")
+    first = fits[0]
+    if any(f.names != first.names or f.likelihood.name != first.likelihood.name for f in fits):
+        raise UsageError("join_targets needs fits of one likelihood on the same columns.")
+    parts = [fit.to_network() for fit in fits]
+    outputs = len(first.outputs)
+    network = affine(len(first.names) - 1, len(fits) * outputs, init="zeros", bias=0.0).double()
+    with torch.no_grad():
+        network.weight.copy_(torch.cat([part.weight for part in parts]))
+        network.bias.copy_(torch.cat([part.bias for part in parts]))
+    likelihood = copy.deepcopy(first.likelihood)
+    states = [fit.likelihood.state_dict() for fit in fits]
+    # What was measured or learned per target gets an axis for them; a known value stays one number.
+    learned = {name for name, _ in likelihood.named_parameters()}
+    joined = {
+        name: value
+        if (value.ndim and name not in learned) or name.endswith("known")
+        else torch.stack([state[name] for state in states])
+        for name, value in states[0].items()
+    }
+    likelihood.load_state_dict(joined)
+    zeros = torch.zeros(len(fits), outputs, dtype=torch.float64)
+    return network, Supervised(likelihood, zeros, zeros + 1)

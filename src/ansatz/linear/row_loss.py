@@ -67,17 +67,9 @@ def row_loss(
 ) -> tuple[RowLoss, Tensor]:
     r"""The likelihood's loss as a function of z = (raw, constants), one row of each per outcome.
 
-    A learned constant (a spread that does not depend on x, the tail of a Student t, the thresholds
-    of ordered classes) is one number or a list in the likelihood; here each number is a column, so
-    that all derivatives are derivatives by row.
-
-    Args:
-        likelihood: gives the loss; it is not changed.
-        outputs: P.
-        function: ``(likelihood, raw, y) -> (B,)``; default ``likelihood.loss``.
-
-    Returns:
-        The function ``(z (B, Z), y) -> (B,)`` and the constants' present values ``(C,)``.
+    A learned constant (a dispersion that does not depend on x, the tail of a Student t, the
+    thresholds of ordered classes) is one number or a list in the likelihood; here each number is a
+    column, so that all derivatives are derivatives by row.
     """
     module = _Loss(likelihood, function)
     constants = Constants.of(likelihood)
@@ -112,7 +104,7 @@ def exact_curvature(
 ) -> tuple[Tensor, Tensor, Tensor] | None:
     """Loss ``(B,)``, gradient ``(B, Z)`` and Hessian ``(B, Z, Z)`` of each row.
 
-    None for a loss that says it has no second derivative, as the tails of the gamma, beta or
+    None for a loss that has no second derivative, as the tails of the gamma, beta or
     Student distributions do. Numbers that are not among ``columns`` are held: their derivatives are
     0.
     """

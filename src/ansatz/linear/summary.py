@@ -1,4 +1,4 @@
-"""What R's ``summary(glm)`` says, of a linear fit."""
+"""Prints a linear fit as R's ``summary(glm)`` does."""
 
 import html
 import math
@@ -63,7 +63,17 @@ def plain(name: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-class Summary:
+class Printed:
+    """Text that notebooks show as it is printed, escaped."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="ansatz-summary">{html.escape(str(self))}</pre>'
+
+
+class Summary(Printed):
     """A linear fit as R prints it.
 
     ``str()`` gives call, likelihood and link, coefficient table, dispersion, deviances with
@@ -123,11 +133,6 @@ class Summary:
         ]
         return "\n\n".join("\n".join(block) for block in blocks if block)
 
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f'<pre class="ansatz-summary">{html.escape(str(self))}</pre>'
-
     def _likelihood(self) -> str:
         likelihood = self.fit.likelihood
         noun = "Likelihood" if likelihood.has_distribution else "Loss"
@@ -147,7 +152,7 @@ class Summary:
         slopes = {column for row, column in fit.entries if row > 0}
         for column, output in enumerate(fit.outputs):
             if slopes and column not in slopes and column >= fit.locations:
-                continue  # a constant dispersion is said below, in its own unit
+                continue  # a constant dispersion is printed below, in its own unit
             rows = self._rows(column)
             if not rows:
                 continue
@@ -222,7 +227,7 @@ class Summary:
         return lines
 
     def _partial(self) -> list[str]:
-        """What R prints under a Cox model; partial likelihoods are compared with no other."""
+        """The lines that R prints under a Cox model."""
         fit = self.fit
         statistic, df, p = fit.likelihood_ratio
         lines = [

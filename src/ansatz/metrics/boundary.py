@@ -1,4 +1,4 @@
-"""How well the outlines of masks agree."""
+"""Agreement of the outlines of masks."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import torch
 from scipy import ndimage
 from torch import Tensor
 
-from ansatz.metrics.segmentation import Reduction, labels_of, overlap, reduce_classes
+from ansatz.metrics.segmentation import Reduction, overlap, reduce_classes
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,7 @@ def boundary_f1(
     background: bool = True,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    r"""How much of two masks' outlines lies near each other: the F1 score of boundary pixels.
+    r"""The F1 score of boundary pixels: the share of two masks' outlines near each other.
 
     .. math:: F_1 = \frac{2 P R}{P + R}, \qquad
               P = \frac{|\{b \in \partial B : d(b, \partial A) \le \tau\}|}{|\partial B|}, \quad
@@ -30,7 +30,7 @@ def boundary_f1(
 
     with A the true and B the predicted mask, :math:`\tau` = ``tolerance`` and d Euclid's distance
     in pixels. A boundary pixel belongs to the mask and shares a face with a pixel outside it; the
-    edge of the image is no boundary, and neither is the edge of what is labelled. It sees thin
+    edge of the image is not a boundary, and neither is the edge of what is labelled. It sees thin
     structures and outlines where Dice sees area.
 
     *Two masks without an outline*, empty or full, have F1 = 1 if they are the same, else 0; where
@@ -64,7 +64,7 @@ def boundary_f1(
     """
     if not tolerance >= 0:
         raise ValueError(f"tolerance of boundary_f1 must be >= 0, got {tolerance}.")
-    y, predicted = labels_of(y), labels_of(predicted)
+    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     found = overlap(y, predicted, weight, classes=classes)
     seen = torch.ones_like(y, dtype=torch.bool)
     if weight is not None:

@@ -1,4 +1,4 @@
-"""How good class probabilities are."""
+"""Metrics of classes and of their probabilities."""
 
 import math
 
@@ -86,7 +86,7 @@ def ece(y: Tensor, probs: Tensor, weight: Tensor | None = None, *, bins: int = 1
         >>> import torch
         >>> from ansatz.metrics import ece
         >>> y = torch.tensor([0.0, 1.0]).repeat(50)
-        >>> round(ece(y, torch.full((100,), 0.9)).item(), 3)  # says 0.9, happens half the time
+        >>> round(ece(y, torch.full((100,), 0.9)).item(), 3)  # 0.9, happens half the time
         0.4
 
     References:
@@ -101,14 +101,14 @@ def ece(y: Tensor, probs: Tensor, weight: Tensor | None = None, *, bins: int = 1
         event = (code == y).double()
     weight = row_weight(forecast, weight)
     forecast, event, weight = (t[weight > 0] for t in (forecast, event, weight))
-    share = _middle_rank(forecast, weight) / weight.sum()
+    share = middle_rank(forecast, weight) / weight.sum()
     place = (share * bins).long().clamp(max=bins - 1)
-    mass, seen, said = (
+    mass, seen, forecasts = (
         forecast.new_zeros(bins).scatter_add_(0, place, v)
         for v in (weight, weight * event, weight * forecast)
     )
-    mass, seen, said = (v[mass > 0] for v in (mass, seen, said))
-    delta, rate = (seen - said) / mass, seen / mass
+    mass, seen, forecasts = (v[mass > 0] for v in (mass, seen, forecasts))
+    delta, rate = (seen - forecasts) / mass, seen / mass
     noise = (rate * (1 - rate)).clamp(min=0).div(mass).sqrt()
     return (mass * (2 * delta.abs() - _folded_normal_mean(delta, noise))).sum() / mass.sum()
 
@@ -148,12 +148,12 @@ def auc(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Tensor:
 
 def _binary_auc(positive: Tensor, score: Tensor, weight: Tensor) -> Tensor:
     # Mann and Whitney: the weight of the negatives below each positive, ties counted half.
-    rank = _middle_rank(score, weight * (1 - positive))
+    rank = middle_rank(score, weight * (1 - positive))
     plus, minus = (weight * positive).sum(), (weight * (1 - positive)).sum()
     return (weight * positive * rank).sum() / (plus * minus)
 
 
-def _middle_rank(values: Tensor, weight: Tensor) -> Tensor:
+def middle_rank(values: Tensor, weight: Tensor) -> Tensor:
     """The weight below each value plus half the weight at it."""
     _, group = values.unique(return_inverse=True)  # sorted
     at = weight.new_zeros(int(group.max()) + 1).scatter_add_(0, group, weight)

@@ -23,7 +23,7 @@ def harrell_c(
               {\sum_{(i, j)} w_i w_j}
 
     over pairs with an event of i before the time of j; where both times are equal, only if j is
-    censored there. Two events at one time are no pair. 1/2 is chance, nan is no pair at all.
+    censored there. Two events at one time are not compared. 1/2 is chance, nan means no pair.
     It depends on the censoring; :func:`uno_c` does not. In n log^2 n steps (n^2 with entries).
 
     Args:
@@ -104,11 +104,7 @@ def uno_c(
 
 
 def antolini_c(
-    survival: Tensor,
-    times: Tensor,
-    time: Tensor,
-    event: Tensor,
-    weight: Tensor | None = None,
+    survival: Tensor, times: Tensor, time: Tensor, event: Tensor, weight: Tensor | None = None
 ) -> Tensor:
     r"""Concordance of survival curves that may cross.
 

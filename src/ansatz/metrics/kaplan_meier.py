@@ -1,4 +1,4 @@
-"""What times until events say without covariates: survival, hazard and incidence curves."""
+"""Survival, hazard and incidence curves without covariates."""
 
 from typing import NamedTuple
 
@@ -69,7 +69,7 @@ def kaplan_meier(
     if bool((event > 1).any()):
         raise DataError(
             f"kaplan_meier takes one kind of event, got codes up to {int(event.max())}: where "
-            "several causes compete, 1 - Kaplan-Meier is no probability. Use aalen_johansen."
+            "several causes compete, 1 - Kaplan-Meier is not a probability. Use aalen_johansen."
         )
     times, died, at_risk = _counts(time, event, weight, entry)
     return StepCurve(times, (1 - died / at_risk).cumprod(0), 1.0)

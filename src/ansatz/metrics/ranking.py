@@ -1,4 +1,4 @@
-"""How well predicted orders agree with observed rankings."""
+"""Agreement of predicted orders with observed rankings."""
 
 from typing import Literal
 
@@ -11,11 +11,7 @@ Unranked = Literal["last", "absent"]
 
 
 def kendall_tau(
-    y: Tensor,
-    order: Tensor,
-    weight: Tensor | None = None,
-    *,
-    unranked: Unranked = "last",
+    y: Tensor, order: Tensor, weight: Tensor | None = None, *, unranked: Unranked = "last"
 ) -> Tensor:
     r"""The mean of Kendall's tau between predicted orders and observed rankings, in [-1, 1].
 
@@ -23,8 +19,8 @@ def kendall_tau(
               {\text{pairs whose order is observed}}
 
     A ranking of some items tells the order of each two of them and, with ``unranked="last"``, of
-    each of them before every item that it leaves out; about two items that it leaves out it says
-    nothing. Rows without any observed pair are left out of the mean. For whole rankings this is
+    each of them before every item that it leaves out; about two items that it leaves out it is
+    silent. Rows without any observed pair are left out of the mean. For whole rankings this is
     the tau of Kendall (1938).
 
     Shapes:
@@ -50,11 +46,7 @@ def kendall_tau(
 
 
 def top_one_accuracy(
-    y: Tensor,
-    order: Tensor,
-    weight: Tensor | None = None,
-    *,
-    unranked: Unranked = "last",
+    y: Tensor, order: Tensor, weight: Tensor | None = None, *, unranked: Unranked = "last"
 ) -> Tensor:
     """The share of rows whose first item is the one predicted to come first.
 
@@ -89,8 +81,8 @@ def _tau(y: Tensor, order: Tensor, unranked: str) -> tuple[Tensor, Tensor]:
     seen = _place(y, items, y.shape[1] if unranked == "last" else -1)  # (B, K)
     known = (seen >= 0).unsqueeze(2) & (seen >= 0).unsqueeze(1)
     observed = torch.where(known, (seen.unsqueeze(1) - seen.unsqueeze(2)).sign(), 0)
-    said = order.argsort(1)
-    predicted = (said.unsqueeze(1) - said.unsqueeze(2)).sign()
+    place = order.argsort(1)
+    predicted = (place.unsqueeze(1) - place.unsqueeze(2)).sign()
     pairs = observed.abs().sum((1, 2))
     return (observed * predicted).sum((1, 2)) / pairs.clamp(min=1).double(), pairs
 

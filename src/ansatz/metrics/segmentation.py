@@ -1,7 +1,7 @@
-"""How well masks agree: overlap and wrong pixels. N images, K classes."""
+"""Agreement of masks: overlap and wrong pixels. N images, K classes."""
 
 import warnings
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -61,13 +61,13 @@ def overlap(
         >>> overlap(y, predicted).both
         tensor([[1., 2.]], dtype=torch.float64)
     """
-    y, predicted = labels_of(y), labels_of(predicted)
+    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     require_equal_shapes("the overlap of masks", y, predicted)
     _require_masks(y)
     if weight is None and classes is None and _looks_like_one_image(y):
         warnings.warn(
             f"masks of shape {tuple(y.shape)} are taken for {len(y)} signals. Of one image: "
-            "y[None] and predicted[None]; of signals say classes=, and nothing is said.",
+            "y[None] and predicted[None]; of signals give classes= to avoid this warning.",
             stacklevel=3,
         )
     weight, image = _weights(y, weight)
@@ -91,11 +91,6 @@ def _require_masks(y: Tensor) -> None:
         raise ValueError(f"masks need the shape (N, *size), got {tuple(y.shape)}.")
 
 
-def labels_of(masks: Any) -> Tensor:
-    """Label arrays as a tensor: NumPy's are taken as well."""
-    return torch.as_tensor(masks)
-
-
 def _looks_like_one_image(masks: Tensor) -> bool:
     """Two axes alike, and neighbouring rows much more alike than distant ones: no signals are."""
     if masks.ndim != 2 or min(masks.shape) < 8 or max(masks.shape) > 4 * min(masks.shape):
@@ -105,7 +100,7 @@ def _looks_like_one_image(masks: Tensor) -> bool:
 
 
 def _codes(masks: Tensor) -> Tensor:
-    """``(N, cells)`` int64."""
+    """``(N, pixels)`` int64."""
     codes = masks.long()
     if masks.is_floating_point() and not bool((codes == masks).all()):
         raise ValueError(
@@ -127,7 +122,7 @@ def _count(a: Tensor, b: Tensor, classes: int | None) -> int:
             f"labels must be codes 0..{count - 1} of {count} classes, got {odd}. "
             "Pixels without a label have weight 0."
         )
-    # Codes that nobody has would count as empty masks that agree: 0 and 255 are no 256 classes.
+    # Codes that nobody has would count as empty masks that agree: 0 and 255 are not 256 classes.
     found = len(torch.unique(torch.cat([a.unique(), b.unique()]))) if most > 3 else count
     if classes is None and count > 2 * found:
         raise ValueError(
@@ -201,14 +196,6 @@ def iou(
 
     Arguments, shapes and conventions are those of :func:`dice`: two empty masks have J = 1.
 
-    Args:
-        y: true labels, codes 0..K-1; anything where the weight is 0.
-        predicted: labels of the same shape.
-        weight: per image or per pixel, 0 = not labelled.
-        classes: :math:`K`; from the labels when not given.
-        background: False leaves class 0 of K > 2 out.
-        reduction: ``"mean"``, ``"image"``, ``"class"`` or ``"none"``.
-
     Shapes:
         - y, predicted: ``(N, *size)``.
         - weight: ``(N,)`` or ``(N, *size)``.
@@ -255,7 +242,7 @@ def pixel_error(
         >>> pixel_error(torch.tensor([[0, 1, 1, 1]]), torch.tensor([[0, 0, 1, 1]])).item()
         0.25
     """
-    y, predicted = labels_of(y), labels_of(predicted)
+    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     require_equal_shapes("pixel_error", y, predicted)
     _require_masks(y)
     if reduction not in ("mean", "image"):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ansatz.metrics.classification import auc
+from ansatz.metrics.classification import auc, middle_rank
 from ansatz.metrics.weights import require_equal_shapes, row_mean, row_weight
 
 
@@ -94,12 +94,12 @@ def r2_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estim
         return _mean_of(r2_estimate, y, point, weight)
     y = y.double()
     squared = mean_estimate((y - point.double()) ** 2, weight)
-    spread = mean_estimate((y - row_mean(y, weight)) ** 2, weight)
-    if not spread.value > 0:
+    total = mean_estimate((y - row_mean(y, weight)) ** 2, weight)
+    if not total.value > 0:
         return Estimate(float("nan"), torch.full_like(y, torch.nan))
-    slope = squared.value / spread.value**2
-    influence = slope * spread.influence - squared.influence / spread.value
-    return Estimate(1 - squared.value / spread.value, influence)
+    slope = squared.value / total.value**2
+    influence = slope * total.influence - squared.influence / total.value
+    return Estimate(1 - squared.value / total.value, influence)
 
 
 def auc_estimate(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Estimate:
@@ -133,8 +133,8 @@ def auc_estimate(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Esti
         return Estimate(float(area), torch.full_like(w, torch.nan))
     share = torch.where(
         positive > 0,
-        _below(score, w * (1 - positive)) / minus,
-        1 - _below(score, w * positive) / plus,
+        middle_rank(score, w * (1 - positive)) / minus,
+        1 - middle_rank(score, w * positive) / plus,
     )
     n = plus + minus
     side = torch.where(positive > 0, _stretch(n, plus), _stretch(n, minus))
@@ -215,13 +215,6 @@ def _sums(terms: Tensor, key: Tensor) -> Tensor:
     """Sums of the terms of each key, keys in order."""
     _, place = key.unique(return_inverse=True)
     return terms.new_zeros(int(place.max()) + 1).scatter_add_(0, place, terms)
-
-
-def _below(score: Tensor, weight: Tensor) -> Tensor:
-    """The weight below each score plus half the weight at it."""
-    _, place = score.unique(return_inverse=True)
-    at = weight.new_zeros(int(place.max()) + 1).scatter_add_(0, place, weight)
-    return (at.cumsum(0) - at / 2)[place]
 
 
 def _stretch(n: float, part: float) -> Tensor:

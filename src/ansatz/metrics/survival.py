@@ -1,4 +1,4 @@
-"""How good survival curves are: Brier scores and calibration with censored times."""
+"""Metrics of survival curves: Brier scores and calibration with censored times."""
 
 from typing import Any, NamedTuple
 
@@ -77,18 +77,7 @@ def brier_rows(
     weight: Tensor | None = None,
     train_weight: Tensor | None = None,
 ) -> Tensor:
-    """What each row brings to :func:`brier_survival` at each time, ``(N, T)``.
-
-    Args:
-        survival: ``(N, T)``.
-        times: ``(T,)``.
-        time: ``(N,)``.
-        event: ``(N,)``.
-        train_time: ``(M,)`` of the training rows.
-        train_event: ``(M,)``.
-        weight: ``(N,)``; rows of weight 0 need no score.
-        train_weight: ``(M,)``.
-    """
+    """Each row's term of :func:`brier_survival` at each time, ``(N, T)``."""
     if survival.shape != (len(time), len(times)):
         raise ValueError(
             f"brier_survival needs curves ({len(time)}, {len(times)}), got {tuple(survival.shape)}."
@@ -126,15 +115,7 @@ def integrated_brier(
 
     .. math:: IBS = \frac{1}{t_T - t_1} \int_{t_1}^{t_T} BS(t)\, dt
 
-    Args:
-        survival: ``(N, T)``.
-        times: ``(T,)``, increasing, at least two.
-        time: ``(N,)``.
-        event: ``(N,)``.
-        train_time: ``(M,)`` of the training rows.
-        train_event: ``(M,)``.
-        weight: ``(N,)`` frequency weights.
-        train_weight: ``(M,)``.
+    The arguments are those of :func:`brier_survival`, with at least two increasing times.
 
     Example:
         >>> import torch
@@ -143,23 +124,11 @@ def integrated_brier(
         >>> half, times = torch.full((3, 2), 0.5), torch.tensor([1.0, 2.0])
         >>> integrated_brier(half, times, time, event, time, event).item()
         0.25
-
-    References:
-        Graf et al. (1999), Assessment and comparison of prognostic classification schemes for
-        survival data. Statistics in Medicine 18.
     """
     if len(times) < 2 or bool((times.diff() <= 0).any()):
         raise ValueError(f"integrated_brier needs at least two increasing times, got {times}.")
-    score = brier_survival(
-        survival,
-        times,
-        time,
-        event,
-        train_time,
-        train_event,
-        weight=weight,
-        train_weight=train_weight,
-    )
+    arguments = survival, times, time, event, train_time, train_event
+    score = brier_survival(*arguments, weight=weight, train_weight=train_weight)
     return torch.trapezoid(score, times.double()) / (times[-1] - times[0]).double()
 
 
@@ -208,9 +177,9 @@ def d_calibration(
     r"""Whether the predicted probabilities of living beyond one's own time are uniform.
 
     If the curves are right, :math:`S_i(T_i)` is uniform on [0, 1]. A row censored at c with
-    :math:`s = S_i(c)` is known to lie in [0, s] and is spread evenly over it. Pearson's chi-square
-    of the shares with bins - 1 degrees of freedom (an approximation, conservative with censored
-    rows); the shares are the effect, the p-value comes second.
+    :math:`s = S_i(c)` is known to lie in [0, s] and is distributed evenly over it. Pearson's
+    chi-square of the shares with bins - 1 degrees of freedom (an approximation, conservative with
+    censored rows); the shares are the effect, the p-value comes second.
 
     Args:
         survival: ``(N,)``, S_i at the time of each row.
@@ -242,8 +211,8 @@ def d_calibration(
     place = (s * bins).long().clamp(max=bins - 1).unsqueeze(1)
     exact = torch.zeros(len(s), bins, dtype=torch.float64, device=s.device).scatter(1, place, 1.0)
     covered = (s.unsqueeze(1) - edges[:-1]).clamp(0, 1 / bins)
-    spread = covered / s.clamp(min=1e-300).unsqueeze(1)
-    rows = torch.where(((event > 0) | (s <= 0)).unsqueeze(1), exact, spread)
+    even = covered / s.clamp(min=1e-300).unsqueeze(1)
+    rows = torch.where(((event > 0) | (s <= 0)).unsqueeze(1), exact, even)
     shares = row_mean(rows, weight)
     total = weight.sum()
     statistic = float(total * bins * ((shares - 1 / bins) ** 2).sum())

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
-from ansatz.layers.response_norm import LocalResponseNorm
+from ansatz.layers.norm import LocalResponseNorm
 from ansatz.networks.grid_inputs import Grid, read_grid, require_grid
 from ansatz.networks.grid_layers import adaptive_pool, convolution, max_pool, readout
 from ansatz.spec import InputSpec

@@ -5,10 +5,8 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from ansatz.layers.mode import evaluation_mode
-from ansatz.networks.grid_layers import convolution
-from ansatz.networks.same_size import crop
+from ansatz.networks.grid_layers import LINEAR, convolution, crop
 from ansatz.networks.unet import Norm, UNet, Up
-from ansatz.networks.upsampling import LINEAR
 from ansatz.spec import InputSpec
 
 

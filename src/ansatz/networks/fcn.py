@@ -6,15 +6,19 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.layers.limits import require_whole
 from ansatz.networks.grid_inputs import read_grid, require_grid
-from ansatz.networks.grid_layers import convolution, max_pool
-from ansatz.networks.same_size import crop, pad_to_multiple
+from ansatz.networks.grid_layers import (
+    convolution,
+    crop,
+    max_pool,
+    pad_to_multiple,
+    transposed_convolution,
+)
 from ansatz.networks.unet import Norm, double_convolution
-from ansatz.networks.upsampling import transposed_convolution
 from ansatz.spec import InputSpec
 
 
 class FCN(nn.Module):
-    r"""A classifier of images without its dense layers, whose coarse scores are made fine again.
+    r"""The fully convolutional network: coarse scores of a classifier, interpolated and added.
 
     .. math:: s_L = A_L h_L, \qquad s_l = A_l h_l + \mathrm{up}_2(s_{l+1}), \qquad
               f(x) = \mathrm{up}_{2^{L-m}}(s_{L-m})

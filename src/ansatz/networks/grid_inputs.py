@@ -1,6 +1,6 @@
-"""The entrance of networks on grids: how many channels, axes and cells x has."""
+"""The inputs of networks on grids: size, channels, layout in memory."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -8,6 +8,27 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.layers.limits import require_whole
 from ansatz.spec import InputSpec
+
+_FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
+
+T = TypeVar("T", Tensor, nn.Module)
+
+
+def channels_last(what: T) -> T:
+    """A batch of images or volumes, or a network, with the channels of a cell side by side.
+
+    The same numbers in another order of memory: shapes and results stay. Batches of signals and
+    of rows are returned as they are, and so is a network without convolutions.
+    """
+    if isinstance(what, Tensor):
+        layout = _FORMATS.get(what.ndim)
+        return what if layout is None else what.contiguous(memory_format=layout)
+    weights = {p.ndim for p in what.parameters()}
+    for dimensions, layout in _FORMATS.items():
+        if dimensions in weights:
+            what = what.to(memory_format=layout)  # type: ignore[call-overload]
+    return what
+
 
 AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
 _NOUNS = {1: "signals", 2: "images", 3: "volumes"}
@@ -43,9 +64,9 @@ def read_grid(
     least: int = 1,
     needs_size: bool = False,
 ) -> Grid:
-    """The grid that ``inputs`` describe, refused where a network cannot be built for it.
+    """Reads the grid that ``inputs`` describe; refuses one that no network can be built for.
 
-    A number means images of so many channels and unknown size.
+    A number means images with that number of channels and of unknown size.
 
     Args:
         owner: the network's name, for error messages.

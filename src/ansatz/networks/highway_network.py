@@ -6,12 +6,12 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
-from ansatz.layers.highway import Highway
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_number, require_whole
+from ansatz.layers.residual import Highway
 from ansatz.networks.grid_inputs import read_grid, require_grid, require_size
 from ansatz.networks.grid_layers import adaptive_pool, convolution, max_pool, readout
-from ansatz.networks.limits import MAX_DEPTH
+from ansatz.networks.inputs import MAX_DEPTH
 from ansatz.spec import InputSpec
 
 Kind = Literal["convolutional", "dense"]

@@ -1,7 +1,7 @@
-"""The entrance of networks on tables: numbers and codes become one vector."""
+"""The inputs of networks on tables, and the limits of their sizes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,11 +13,45 @@ from ansatz.layers.limits import require_whole
 from ansatz.layers.registry import numeric_embeddings
 from ansatz.spec import InputSpec
 
+MAX_DEPTH = 1_000  # hidden layers
+MAX_BYTES = 2**31  # parameters and buffers that a name on the command line may ask for
+
+
+def check_widths(owner: str, widths: object) -> tuple[int, ...]:
+    """``widths`` as a tuple of ints, if each is a sensible width and there are not too many."""
+    if not isinstance(widths, Sequence) or isinstance(widths, (str, bytes)):
+        raise UsageError(f"widths of {owner} must be a list such as [128, 128], got {widths!r:.40}")
+    if len(widths) > MAX_DEPTH:
+        raise UsageError(f"{owner} may have up to {MAX_DEPTH} hidden layers, got {len(widths)}.")
+    return tuple(require_whole(f"widths[{i}] of {owner}", m) for i, m in enumerate(widths))
+
+
+def check_size(owner: str, network: nn.Module, limit: int = MAX_BYTES) -> None:
+    """Refuses a network whose tensors take more than ``limit`` bytes.
+
+    Meant for a network built on the meta device, where tensors have shapes and no memory.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks import check_size
+        >>> check_size("mlp", torch.nn.Linear(2**20, 2**20, device="meta"))
+        Traceback (most recent call last):
+        ...
+        ansatz.errors.UsageError: mlp would take 4398.1 GB, above the limit of 2.1 GB; use ...
+    """
+    tensors = [*network.parameters(), *network.buffers()]
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    if size > limit:
+        raise UsageError(
+            f"{owner} would take {size / 1e9:.1f} GB, above the limit of {limit / 1e9:.1f} GB; "
+            "use smaller sizes, or build its class yourself."
+        )
+
 
 class TableInputs(nn.Module):
     """Embeds the columns that ask for it and puts all of a row side by side.
 
-    The cells of a grid are columns like others: nobody is told which are neighbours.
+    The cells of a grid are columns like others: the network does not know which are neighbours.
 
     Args:
         owner: the network's name, for error messages.
@@ -109,7 +143,7 @@ def require_columns(
 
 
 def require_vector(owner: str, spec: InputSpec) -> None:
-    """Refuses inputs that are no vectors, or of no sensible length."""
+    """Refuses inputs that are not vectors, or of no sensible length."""
     if spec.structure != "vector":
         raise UsageError(f"{owner} takes vectors, got inputs of structure '{spec.structure}'.")
     require_whole(f"features of {owner}", spec.features, low=0, high=2**31)

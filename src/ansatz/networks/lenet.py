@@ -27,7 +27,7 @@ _SIDE, _PADDING = 32, 2  # cells a side that it was made for, and what MNIST's 2
 
 
 class LeNet5(nn.Module):
-    r"""The convolutional network that read cheques: two convolutions, two pools, three maps.
+    r"""LeNet-5: two convolutions, two pools, three fully connected layers.
 
     Signals of 1 axis, images and volumes alike: 5 cells per kernel and axis, 6 and 16 channels,
     pools of 2, then 120, 84 and P units. On 32 x 32 images, and on MNIST's of 28 x 28, which are
@@ -120,7 +120,7 @@ class LeNet5(nn.Module):
 
 
 class ScaledTanh(nn.Module):
-    r"""The squashing function of 1998.
+    r"""The scaled hyperbolic tangent of LeNet-5.
 
     .. math:: \phi(z) = 1.7159 \tanh(2 z / 3)
 
@@ -138,9 +138,6 @@ class TrainedPool(nn.Module):
     r"""Average pooling with a trained factor and constant per channel.
 
     .. math:: y_c = a_c \bar{x}_c + b_c, \qquad \bar{x}_c \text{ over } 2 \times 2 \text{ cells}
-
-    Args:
-        channels: :math:`C`.
 
     Shapes:
         - x: ``(B, C, H, W)``; returns ``(B, C, H // 2, W // 2)``.
@@ -161,9 +158,6 @@ class TrainedPool(nn.Module):
 
 class SparseConvolution(nn.Module):
     """The layer C3: 16 maps of 5 x 5 kernels, each of which sees some of 6 maps.
-
-    Args:
-        generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
         - x: ``(B, 6, H, W)``; returns ``(B, 16, H - 4, W - 4)``.

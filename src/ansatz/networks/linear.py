@@ -1,10 +1,16 @@
-"""The linear model."""
+"""Linear networks: of the columns of a table, of a whole grid, of each pixel."""
+
+import math
 
 import torch
 from torch import Tensor, nn
 
+from ansatz.errors import UsageError
 from ansatz.layers.embedding import CategoryEmbedding
 from ansatz.layers.init import affine
+from ansatz.layers.limits import require_whole
+from ansatz.networks.grid_inputs import read_grid, require_grid, require_size
+from ansatz.networks.grid_layers import adaptive_pool, convolution
 from ansatz.networks.inputs import require_columns, require_vector
 from ansatz.spec import InputSpec
 
@@ -71,3 +77,135 @@ class Linear(nn.Module):
             return self.output(x)
         effects = self.levels(codes).unflatten(-1, (-1, self.outputs))  # (B, C, P)
         return self.output(x) + effects.sum(-2)
+
+
+class LinearGrid(nn.Module):
+    r"""One linear map of all cells, after averaging neighbours where there are too many.
+
+    .. math:: f(x) = W \operatorname{vec}(\bar{x}) + b
+
+    with :math:`\bar{x}` the means over n / r blocks along an axis of n cells, rounded up, and r the
+    smallest number that leaves at most ``limit`` numbers. Where r divides n, blocks have r cells;
+    else they are nearly equal, and neighbours may share a cell. W and b start at 0: the model
+    begins as the constant one, and whatever a network does better than it, shape and place did.
+
+    Args:
+        inputs: a grid of known size.
+        outputs: :math:`P`.
+        limit: numbers that W may see of one example.
+        generator: for the common signature; nothing is drawn.
+
+    Shapes:
+        - x: ``(B, C, *size)``; returns ``(B, P)``.
+
+    Example:
+        >>> from ansatz.networks import LinearGrid
+        >>> from ansatz.spec import InputSpec
+        >>> LinearGrid(InputSpec.grid(3, 224, 224), 10).cells
+        (32, 32)
+    """
+
+    def __init__(
+        self,
+        inputs: InputSpec | int,
+        outputs: int,
+        *,
+        limit: int = 4096,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        require_whole("limit of linear_grid", limit)
+        self.grid = read_grid("linear_grid", inputs, needs_size=True)
+        self.cells = _pooled(self.grid.channels, self.grid.size, limit)
+        self.pool: nn.Module = (
+            nn.Identity()
+            if self.cells == self.grid.size
+            else adaptive_pool(self.grid.dimensions, self.cells)
+        )
+        self.output = affine(
+            self.grid.channels * math.prod(self.cells), outputs, init="zeros", generator=generator
+        )
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The maps that belong to the outcome and not to x."""
+        return ("output",)
+
+    def layer_groups(self) -> list[list[nn.Module]]:
+        """Its one layer."""
+        return [[self.output]]
+
+    def forward(self, x: Tensor) -> Tensor:
+        require_size("linear_grid", self.grid, x, network=self)
+        return self.output(self.pool(x).flatten(1))
+
+
+def _pooled(channels: int, size: tuple[int, ...], limit: int) -> tuple[int, ...]:
+    """The grid after averaging; one cell at least, whatever the channels."""
+    for r in range(1, max(size) + 1):
+        cells = tuple(-(-length // r) for length in size)
+        if channels * math.prod(cells) <= limit:
+            return cells
+    return (1,) * len(size)
+
+
+class LinearPixels(nn.Module):
+    r"""The linear predictor of each pixel from its neighbourhood: one convolution.
+
+    .. math:: f(x)_i = b + \sum_{j \in N} W_j x_{i + j}
+
+    with N the k cells along each axis around pixel i, zeros beyond the border: a generalised
+    linear model with the same coefficients at every place. All start at zero: the constant model.
+
+    Args:
+        inputs: a signal, an image or a volume; a number of channels for images of any size.
+        outputs: :math:`P` per pixel.
+        kernel: :math:`k`, odd.
+        generator: accepted like every network's; nothing is drawn.
+
+    Shapes:
+        - x: ``(B, C, *size)``.
+        - returns: ``(B, P, *size)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks import LinearPixels
+        >>> LinearPixels(3, 2)(torch.randn(1, 3, 8, 9)).shape
+        torch.Size([1, 2, 8, 9])
+
+    References:
+        McCullagh & Nelder (1989), Generalized linear models, section 2.2.
+    """
+
+    def __init__(
+        self,
+        inputs: InputSpec | int,
+        outputs: int,
+        *,
+        kernel: int = 5,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        require_whole("kernel of linear_pixels", kernel, high=101)
+        if kernel % 2 == 0:
+            raise UsageError(
+                f"kernel of linear_pixels must be odd, so that it has a centre, got {kernel}."
+            )
+        self.grid = grid = read_grid("linear_pixels", inputs)
+        self.output = convolution(
+            grid.dimensions, grid.channels, outputs, kernel, padding=kernel // 2, init="zeros"
+        )
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The maps that belong to the outcome and not to x."""
+        return ("output",)
+
+    def layer_groups(self) -> list[list[nn.Module]]:
+        """Its one layer."""
+        return [[self.output]]
+
+    def forward(self, x: Tensor) -> Tensor:
+        require_grid("linear_pixels", self.grid, x, network=self)
+        y: Tensor = self.output(x)
+        return y

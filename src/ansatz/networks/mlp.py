@@ -9,13 +9,11 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.layers.dense import Dense, drop
 from ansatz.layers.dense_block import DenseBlock
-from ansatz.layers.highway import Highway
 from ansatz.layers.init import affine
 from ansatz.layers.norm import Norm
 from ansatz.layers.registry import activations
-from ansatz.layers.residual import Residual
-from ansatz.networks.inputs import TableInputs
-from ansatz.networks.limits import check_widths
+from ansatz.layers.residual import Highway, Residual
+from ansatz.networks.inputs import TableInputs, check_widths
 from ansatz.spec import InputSpec
 
 Connection = Literal["plain", "residual", "dense", "highway"]

@@ -1,4 +1,4 @@
-"""The part of the input that a unit can see."""
+"""Receptive fields: the part of the input that a unit depends on."""
 
 import math
 from dataclasses import dataclass, field
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
-from ansatz.networks.reach.intervals import LEAD, Reach
+from ansatz.networks.fields.intervals import LEAD, Fields
 from ansatz.networks.trace import trace
 from ansatz.spec import InputSpec
 
 
 @dataclass(frozen=True)
 class ReceptiveField:
-    """What the units of a layer see of a grid, along each of its axes.
+    """The receptive fields of the units of a layer, along each axis of the grid.
 
     Args:
         size: cells from the first to the last that a unit can depend on, if the grid went on
@@ -56,7 +56,7 @@ def receptive_field(
     *,
     layer: str | None = None,
 ) -> ReceptiveField:
-    r"""The cells of a signal, image or volume that one output of a network can depend on.
+    r"""Computes the cells of a signal, image or volume that a network's output can depend on.
 
     For a chain of windows :math:`k_l` with strides :math:`s_l` and dilations :math:`d_l`
 
@@ -91,24 +91,24 @@ def receptive_field(
         eq. 2. https://distill.pub/2019/computing-receptive-fields
     """
     found = trace(network, inputs)
-    reach = found.reach
+    fields = found.fields
     if layer is not None:
         calls = [call for call in found.calls if call.name == layer]
         if not calls:
             called = ", ".join(dict.fromkeys(call.name for call in found.calls if call.name))
             raise UsageError(f"no layer '{layer}' is called. Known: {called[:400]}.")
-        reach = calls[-1].reach
-    if reach is None:
+        fields = calls[-1].fields
+    if fields is None:
         raise UsageError(
             "a receptive field needs inputs of shape (B, C, *size), and a layer that gives one "
             "tensor that depends on them."
         )
-    return field_of(reach)
+    return field_of(fields)
 
 
-def field_of(reach: Reach) -> ReceptiveField:
+def field_of(fields: Fields) -> ReceptiveField:
     """The receptive field that intervals amount to."""
-    lines = [_line(reach, axis) for axis in range(len(reach.arrays))]
+    lines = [_line(fields, axis) for axis in range(len(fields.arrays))]
     size, stride, start, centre, units = zip(*lines, strict=True)
     return ReceptiveField(size, stride, start, centre, units)
 
@@ -116,9 +116,9 @@ def field_of(reach: Reach) -> ReceptiveField:
 Line = tuple[int, int | float, int, float, tuple[tuple[int, int], ...]]
 
 
-def _line(reach: Reach, axis: int) -> Line:
+def _line(fields: Fields, axis: int) -> Line:
     """Along one axis: size, stride, start, centre, and the cells of each unit."""
-    array, lane = reach.arrays[axis], reach.lanes[axis]
+    array, lane = fields.arrays[axis], fields.lanes[axis]
     others = [LEAD + dim for dim in range(array.ndim - LEAD) if dim != lane]
     if others:
         array = array.amin(tuple(others))  # channels that differ: their union
@@ -128,7 +128,7 @@ def _line(reach: Reach, axis: int) -> Line:
         endless = exact
     whole = [_cells(first, last) for first, last in zip(*endless, strict=True)]
     size = max(last - first + 1 for first, last in whole)
-    step, cells = reach.periods[axis]
+    step, cells = fields.periods[axis]
     stride = 0 if lane is None else cells // step if cells % step == 0 else cells / step
     first, last = whole[0]
     return size, stride, first, (first + last) / 2, units

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from ansatz.layers.limits import require_whole
-from ansatz.networks.limits import check_size
+from ansatz.networks.inputs import check_size
 from ansatz.registry import Registry
 from ansatz.spec import InputSpec
 
@@ -22,8 +22,8 @@ registry = Registry(
         "lenet5": "ansatz.networks.lenet:LeNet5",
         "joined": "ansatz.networks.joined:Joined",
         "linear": "ansatz.networks.linear:Linear",
-        "linear_grid": "ansatz.networks.linear_grid:LinearGrid",
-        "linear_pixels": "ansatz.networks.linear_pixels:LinearPixels",
+        "linear_grid": "ansatz.networks.linear:LinearGrid",
+        "linear_pixels": "ansatz.networks.linear:LinearPixels",
         "mlp": "ansatz.networks.mlp:MLP",
         "neocognitron": "ansatz.networks.neocognitron:Neocognitron",
         "random_features": "ansatz.networks.random_features:RandomFeatureNetwork",
@@ -35,7 +35,7 @@ registry = Registry(
         "sliding_window": "ansatz.networks.sliding_window:SlidingWindow",
         "small_resnet": "ansatz.networks.small_resnet:SmallResNet",
         "unet": "ansatz.networks.unet:UNet",
-        "unet3d": "ansatz.networks.unet3d:UNet3d",
+        "unet3d": "ansatz.networks.unet:UNet3d",
         "vgg11": "ansatz.networks.vgg:VGG11",
         "vgg13": "ansatz.networks.vgg:VGG13",
         "vgg16": "ansatz.networks.vgg:VGG16",
@@ -54,7 +54,7 @@ def create(
     generator: torch.Generator | None = None,
     **options: Any,
 ) -> nn.Module:
-    """The network called ``name`` for such inputs and so many raw outputs.
+    """Creates the network ``name`` for these inputs and this number of raw outputs.
 
     Its size is known from a copy without memory (torch's meta device) and refused if it is
     beyond 2 GB, before anything is allocated. A factory that you register takes

@@ -25,17 +25,6 @@ class ResNet(nn.Module):
     is a convolution of 3 cells and nothing more. The last maps are averaged over all cells, so
     x may be of any size. Names and shapes of the weights are torchvision's.
 
-    Args:
-        inputs: a signal, an image or a volume; a number of channels for images of any size.
-        outputs: :math:`P`.
-        stem: ``"imagenet"`` or ``"small"``.
-        width: channels of the first stage.
-        zero_init_last: let each block start as ReLU of what comes in.
-        generator: where weights are drawn from; torch's global one when not given.
-
-    Shapes:
-        - x: ``(B, C, *size)``; returns ``(B, P)``.
-
     References:
         He et al. (2016), Deep residual learning for image recognition, table 1.
         https://arxiv.org/abs/1512.03385
@@ -127,7 +116,7 @@ class ResNet18(ResNet):
 
     .. math:: x_{l+1} = \mathrm{ReLU}(x_l + F_l(x_l))
 
-    It has 11,689,512 parameters for 3 channels and 1,000 outputs. Options are those of ``ResNet``.
+    It has 11,689,512 parameters for 3 channels and 1,000 outputs.
 
     Args:
         inputs: a signal, an image or a volume; a number of channels for images of any size.
@@ -155,22 +144,10 @@ class ResNet18(ResNet):
 
 
 class ResNet34(ResNet):
-    r"""The residual network of 34 layers: 16 blocks of two convolutions each.
+    """The residual network of 34 layers: 16 blocks of two convolutions each.
 
-    .. math:: x_{l+1} = \mathrm{ReLU}(x_l + F_l(x_l))
-
-    It has 21,797,672 parameters for 3 channels and 1,000 outputs. Options are those of ``ResNet``.
-
-    Args:
-        inputs: a signal, an image or a volume; a number of channels for images of any size.
-        outputs: :math:`P`.
-        stem: ``"imagenet"`` or ``"small"``.
-        width: channels of the first stage.
-        zero_init_last: let each block start as ReLU of what comes in.
-        generator: where weights are drawn from; torch's global one when not given.
-
-    Shapes:
-        - x: ``(B, C, *size)``; returns ``(B, P)``.
+    It has 21,797,672 parameters for 3 channels and 1,000 outputs. Its
+    arguments are those of :class:`ResNet18`.
 
     Example:
         >>> import torch
@@ -187,22 +164,10 @@ class ResNet34(ResNet):
 
 
 class ResNet50(ResNet):
-    r"""The residual network of 50 layers: 16 blocks of three convolutions each.
+    """The residual network of 50 layers: 16 blocks of three convolutions each.
 
-    .. math:: x_{l+1} = \mathrm{ReLU}(x_l + F_l(x_l))
-
-    It has 25,557,032 parameters for 3 channels and 1,000 outputs. Options are those of ``ResNet``.
-
-    Args:
-        inputs: a signal, an image or a volume; a number of channels for images of any size.
-        outputs: :math:`P`.
-        stem: ``"imagenet"`` or ``"small"``.
-        width: channels of the first stage.
-        zero_init_last: let each block start as ReLU of what comes in.
-        generator: where weights are drawn from; torch's global one when not given.
-
-    Shapes:
-        - x: ``(B, C, *size)``; returns ``(B, P)``.
+    It has 25,557,032 parameters for 3 channels and 1,000 outputs. Its
+    arguments are those of :class:`ResNet18`.
 
     Example:
         >>> import torch
@@ -219,22 +184,10 @@ class ResNet50(ResNet):
 
 
 class ResNet101(ResNet):
-    r"""The residual network of 101 layers: 33 blocks of three convolutions each.
+    """The residual network of 101 layers: 33 blocks of three convolutions each.
 
-    .. math:: x_{l+1} = \mathrm{ReLU}(x_l + F_l(x_l))
-
-    It has 44,549,160 parameters for 3 channels and 1,000 outputs. Options are those of ``ResNet``.
-
-    Args:
-        inputs: a signal, an image or a volume; a number of channels for images of any size.
-        outputs: :math:`P`.
-        stem: ``"imagenet"`` or ``"small"``.
-        width: channels of the first stage.
-        zero_init_last: let each block start as ReLU of what comes in.
-        generator: where weights are drawn from; torch's global one when not given.
-
-    Shapes:
-        - x: ``(B, C, *size)``; returns ``(B, P)``.
+    It has 44,549,160 parameters for 3 channels and 1,000 outputs. Its
+    arguments are those of :class:`ResNet18`.
 
     Example:
         >>> import torch
@@ -251,22 +204,10 @@ class ResNet101(ResNet):
 
 
 class ResNet152(ResNet):
-    r"""The residual network of 152 layers: 50 blocks of three convolutions each.
+    """The residual network of 152 layers: 50 blocks of three convolutions each.
 
-    .. math:: x_{l+1} = \mathrm{ReLU}(x_l + F_l(x_l))
-
-    It has 60,192,808 parameters for 3 channels and 1,000 outputs. Options are those of ``ResNet``.
-
-    Args:
-        inputs: a signal, an image or a volume; a number of channels for images of any size.
-        outputs: :math:`P`.
-        stem: ``"imagenet"`` or ``"small"``.
-        width: channels of the first stage.
-        zero_init_last: let each block start as ReLU of what comes in.
-        generator: where weights are drawn from; torch's global one when not given.
-
-    Shapes:
-        - x: ``(B, C, *size)``; returns ``(B, P)``.
+    It has 60,192,808 parameters for 3 channels and 1,000 outputs. Its
+    arguments are those of :class:`ResNet18`.
 
     Example:
         >>> import torch

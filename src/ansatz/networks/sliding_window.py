@@ -8,11 +8,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ansatz.errors import UsageError
+from ansatz.layers.convolution import mirror_pad
 from ansatz.layers.limits import require_whole
-from ansatz.layers.mirror import mirror_pad
 from ansatz.networks.grid_inputs import read_grid, require_grid
 from ansatz.networks.grid_layers import convolution, max_pool
-from ansatz.networks.limits import check_widths
+from ansatz.networks.inputs import check_widths
 from ansatz.spec import InputSpec
 
 _CONVOLVE = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}

@@ -105,10 +105,6 @@ class SmallResNet(nn.Module):
 class PaddedShortcut(nn.Module):
     """The shortcut without weights: every ``stride``-th cell, and channels of zeros.
 
-    Args:
-        channels: channels to append.
-        stride: cells from one that is taken to the next.
-
     Shapes:
         - x: ``(B, C, *size)``; returns ``(B, C + channels, *size')``.
 

@@ -1,4 +1,4 @@
-"""What a network consists of: layers, shapes, parameters, work, receptive fields."""
+"""Summaries of networks: layers, shapes, parameters, work, receptive fields."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -91,7 +91,7 @@ def _product(sizes: tuple[int, ...]) -> str:
 
 
 def summary(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Summary:
-    """Counts what ``network`` does to one example.
+    """Lists the layers of ``network`` with shapes, parameters, work and receptive fields.
 
     It is run once on zeros, evaluating, without gradients; its modes are restored afterwards. A
     convolution with a kernel of k cells takes :math:`k C_i C_o` multiply-adds for each of its
@@ -112,14 +112,14 @@ def summary(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor,
         (3, 16, 24, 218)
     """
     seen = trace(network, inputs)
-    rows, told = [], set[nn.Module]()
-    for name, module, shape, reach in seen.calls:
+    rows, counted = [], set[nn.Module]()
+    for name, module, shape, fields in seen.calls:
         if not _computes(module, name):
             continue
-        # A shared layer's parameters and work are told once.
-        work, size = (0, 0) if module in told else (seen.work[name], _size(module))
-        told.add(module)
-        field = () if reach is None else field_of(reach).size
+        # A shared layer's parameters and work are counted once.
+        work, size = (0, 0) if module in counted else (seen.work[name], _size(module))
+        counted.add(module)
+        field = () if fields is None else field_of(fields).size
         rows.append(LayerRow(name, type(module).__name__, shape, size, work, field))
     widths, depth = _widths(network, seen)
     parameters = list(network.parameters())
@@ -156,7 +156,7 @@ def _widths(network: nn.Module, seen: Trace) -> tuple[tuple[int, ...], int]:
     A network of ours on tables knows its widths; of another, the layers with weights tell them.
     """
     known = getattr(network, "widths", None)
-    if known is not None and seen.reach is None:
+    if known is not None and seen.fields is None:
         return tuple(known), len(known) + 1
     found = [
         module.out_features if isinstance(module, nn.Linear) else module.out_channels

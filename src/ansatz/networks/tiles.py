@@ -1,4 +1,4 @@
-"""Images larger than a network takes at once: tiles that overlap, their answers put together.
+"""Prediction of large images by overlapping tiles.
 
 Along each axis an image of n cells is cut into cores of ``tile - 2 * overlap`` cells; a tile is a
 core with ``overlap`` cells of its surroundings on both sides.
@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
+from ansatz.layers.convolution import mirror_index
 from ansatz.layers.limits import require_whole
-from ansatz.layers.mirror import mirror_index
 
 Blend = Literal["crop", "linear", "gaussian"]
 Border = Literal["mirror", "keep"]
@@ -40,7 +40,7 @@ class Tile(NamedTuple):
 
 
 def tiles(length: int, tile: int, overlap: int, border: Border = "mirror") -> list[Tile]:
-    """The tiles of one axis.
+    """Splits one axis into tiles.
 
     Args:
         length: cells of the axis.
@@ -75,7 +75,7 @@ def predict_tiles(
     blend: Blend = "crop",
     border: Border = "mirror",
 ) -> Tensor:
-    r"""The answers at every cell of large images, tile by tile.
+    r"""Predicts at every cell of large images, tile by tile.
 
     With ``blend="crop"`` each cell is answered by the tile whose core holds it, so that it has at
     least ``overlap`` cells of context on every side. If an answer depends on no cell farther than

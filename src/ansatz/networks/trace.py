@@ -14,8 +14,8 @@ from torch.utils.flop_counter import flop_registry
 
 from ansatz.errors import UsageError
 from ansatz.layers.mode import evaluation_mode
-from ansatz.networks.reach import Reach, reach_of
-from ansatz.networks.reach.rule import tensors
+from ansatz.networks.fields import Fields, fields_of
+from ansatz.networks.fields.intervals import tensors
 from ansatz.spec import InputSpec
 
 
@@ -25,7 +25,7 @@ class Call(NamedTuple):
     name: str
     module: nn.Module
     shape: tuple[int, ...]  # of one example
-    reach: Reach | None
+    fields: Fields | None
 
 
 class Trace(NamedTuple):
@@ -33,7 +33,7 @@ class Trace(NamedTuple):
 
     calls: list[Call]
     work: Counter[str]
-    reach: Reach | None  # of the network's output
+    fields: Fields | None  # of the network's output
     depth: int  # layers of weights on the longest way from the input to the output
 
 
@@ -42,10 +42,6 @@ def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, .
 
     Its modes are restored afterwards. Of a grid ``(B, C, *size)`` it is followed which cells each
     unit can see.
-
-    Args:
-        network: any module.
-        inputs: what x looks like, or the network's argument (a tuple of several).
     """
     watch = _Watch(network)
     # Views of our own: the marks are not put on the user's tensors.
@@ -58,7 +54,7 @@ def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, .
             each._ansatz_depth = 0  # type: ignore[attr-defined]
     grid = arguments[0] if arguments else None
     if isinstance(grid, Tensor) and 3 <= grid.ndim <= 5 and grid.is_floating_point():
-        watch.mark(grid, Reach.start(grid.shape))
+        watch.mark(grid, Fields.start(grid.shape))
     hooks = watch.hooks()
     try:
         with evaluation_mode(network), torch.no_grad(), watch:
@@ -126,14 +122,14 @@ class _Watch(TorchDispatchMode):
         ]
 
     @staticmethod
-    def find(value: Any) -> Reach | None:
+    def find(value: Any) -> Fields | None:
         """What is known of a tensor; torch keeps a tensor's Python attributes."""
-        return getattr(value, "_ansatz_reach", None)
+        return getattr(value, "_ansatz_fields", None)
 
     @staticmethod
-    def mark(tensor: Tensor, reach: Reach | None) -> None:
+    def mark(tensor: Tensor, fields: Fields | None) -> None:
         """Notes it there."""
-        tensor._ansatz_reach = reach  # type: ignore[attr-defined]
+        tensor._ansatz_fields = fields  # type: ignore[attr-defined]
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
@@ -158,23 +154,23 @@ class _Watch(TorchDispatchMode):
             if not isinstance(result, Tensor) or (place and result.ndim != results[0].ndim):
                 continue  # moments that a norm returns beside its result
             written = result is source
-            reach = reach_of(func, arguments, self.find, result, place)
-            self.mark(result, reach)
-            if written and reach is not None:
-                self._write_back(result, reach)
+            fields = fields_of(func, arguments, self.find, result, place)
+            self.mark(result, fields)
+            if written and fields is not None:
+                self._write_back(result, fields)
             elif single and isinstance(source, Tensor) and _shares(result, source):
                 result._ansatz_view = (source, func, arguments)  # type: ignore[attr-defined]
 
-    def _write_back(self, view: Tensor, reach: Reach) -> None:
+    def _write_back(self, view: Tensor, fields: Fields) -> None:
         """What is written into a part of a tensor is written into that tensor."""
         origin = getattr(view, "_ansatz_view", None)
         if origin is None:
             return
         base, func, arguments = origin
-        form = replace(reach, shape=tuple(base.shape))
+        form = replace(fields, shape=tuple(base.shape))
         before = self.find(base) or form.nothing()
         arrays = []
-        for old, new in zip(before.arrays, reach.arrays, strict=True):
+        for old, new in zip(before.arrays, fields.arrays, strict=True):
             whole = old.expand(2, 2, *base.shape).clone(memory_format=torch.contiguous_format)
             for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
                 part = func(**{**arguments, "self": whole[i, j]})

@@ -1,4 +1,4 @@
-"""Transfer: a network whose early layers were trained on other data."""
+"""Transfer learning: freezing layers, and rates by depth."""
 
 from typing import Any, Literal
 
@@ -10,9 +10,9 @@ from ansatz.layers.limits import require_positive
 
 
 def layer_groups(network: nn.Module) -> list[list[nn.Module]]:
-    """The layers of a network from x to the outcome, in groups that are frozen together.
+    """Lists the layers of a network from x to the outcome, in groups that freeze together.
 
-    A network of ours says them itself: stem, stages, last map. Of another network each part that
+    A network of ours names them itself: stem, stages, last map. Of another network each part that
     has weights is a group, in the order in which its parts were assigned.
 
     Args:
@@ -83,7 +83,7 @@ def freeze(network: nn.Module, what: Literal["backbone", "none"] | int = "backbo
 def discriminative_groups(
     network: nn.Module, rate: float, *, factor: float = 2.6
 ) -> list[dict[str, Any]]:
-    r"""Groups for an optimizer with smaller learning rates for earlier layers.
+    r"""Makes parameter groups with smaller learning rates for earlier layers.
 
     .. math:: \eta_g = \eta / \lambda^{G - g}, \qquad g = 1, \dots, G
 

@@ -1,4 +1,4 @@
-"""The U-Net: down to what is seen, and up again to where it is."""
+"""U-Nets for images and volumes."""
 
 from itertools import count, pairwise
 from typing import Literal, get_args
@@ -9,9 +9,16 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.layers.limits import require_whole
 from ansatz.networks.grid_inputs import read_grid, require_grid
-from ansatz.networks.grid_layers import batch_norm, convolution, max_pool
-from ansatz.networks.same_size import crop, crop_centre, pad_to_multiple
-from ansatz.networks.upsampling import LINEAR, transposed_convolution
+from ansatz.networks.grid_layers import (
+    LINEAR,
+    batch_norm,
+    convolution,
+    crop,
+    crop_centre,
+    max_pool,
+    pad_to_multiple,
+    transposed_convolution,
+)
 from ansatz.spec import InputSpec
 
 Up = Literal["transposed", "upsample"]
@@ -20,14 +27,14 @@ Norm = Literal["batch"]
 
 
 class UNet(nn.Module):
-    r"""A label for every pixel, from coarse features joined with fine ones.
+    r"""The U-Net: a label for every pixel, from coarse features joined with fine ones.
 
     .. math:: h_0 = F_0(x), \quad h_l = F_l(\mathrm{pool}(h_{l-1})), \quad u_L = h_L, \quad
               u_l = G_l([h_l, \mathrm{up}(u_{l+1})]), \quad f(x) = A u_0
 
     F and G are blocks of two 3-cell convolutions, each with a ReLU; pool takes the largest of 2
     cells along each axis, up makes the grid twice as fine, [ , ] puts channels side by side (the
-    skip connection concatenates; it is no residual sum), and A is one map for all cells. Level
+    skip connection concatenates; it is not a residual sum), and A is one map for all cells. Level
     l = 0..L has :math:`2^l` times ``width`` channels: 64 to 1024 by default.
 
     ``padded=True``: the output has the size of x, whatever it is: convolutions are padded by zeros,
@@ -181,17 +188,7 @@ def double_convolution(
     norm: Norm | None = "batch",
     generator: torch.Generator | None = None,
 ) -> nn.Sequential:
-    """Two convolutions of 3 cells, each followed by a ReLU.
-
-    Args:
-        dimensions: number of axes of the grid.
-        in_channels: :math:`C`.
-        hidden: channels between the two.
-        out_channels: channels of the second.
-        padded: zeros around the grid, so that its size stays; else it shrinks by 4 cells.
-        norm: ``"batch"`` normalises before each ReLU.
-        generator: where weights are drawn from; torch's global one when not given.
-    """
+    """Two convolutions of 3 cells, each followed by a ReLU."""
     layers: list[nn.Module] = []
     for into, out in ((in_channels, hidden), (hidden, out_channels)):
         shift = norm is None  # batch norm has one of its own
@@ -227,3 +224,65 @@ def _unpadded_size(n: int, depth: int) -> int:
     for _ in range(depth):
         n = 2 * n - 4
     return max(n, 0)
+
+
+class UNet3d(UNet):
+    """The 3-D U-Net: a label for every voxel.
+
+    The volume is halved three times, and channels double before pooling (32 to 64, then 64 to 128,
+    ...), which avoids bottlenecks. Few annotated slices are enough: a voxel without a label has
+    weight 0 and is in no loss.
+
+    ``padded=False`` is the network of the paper: 132 x 132 x 116 voxels in, 44 x 44 x 28 out.
+
+    Args:
+        inputs: a volume, or a number of channels.
+        outputs: :math:`P` per voxel.
+        depth: how often the grid is halved.
+        width: channels of the first convolution.
+        padded: whether the output has the size of x.
+        norm: ``"batch"`` normalises each convolution before its ReLU; None for none.
+        up: ``"transposed"`` convolutions, or linear interpolation (``"upsample"``).
+        generator: where weights are drawn from; torch's global one when not given.
+
+    Shapes:
+        - x: ``(B, C, D, H, W)``.
+        - returns: ``(B, P, D, H, W)``; smaller if not padded: see ``output_size``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.networks import UNet3d
+        >>> UNet3d(1, 2, depth=1, width=2)(torch.randn(1, 1, 4, 5, 6)).shape
+        torch.Size([1, 2, 4, 5, 6])
+
+    References:
+        Çiçek et al. (2016), 3D U-Net: learning dense volumetric segmentation from sparse
+        annotation, figure 2. https://arxiv.org/abs/1606.06650
+    """
+
+    name = "unet3d"
+    axes = (3,)
+
+    def __init__(
+        self,
+        inputs: InputSpec | int,
+        outputs: int,
+        *,
+        depth: int = 3,
+        width: int = 32,
+        padded: bool = True,
+        norm: Norm | None = "batch",
+        up: Up = "transposed",
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__(
+            inputs,
+            outputs,
+            depth=depth,
+            width=width,
+            padded=padded,
+            norm=norm,
+            up=up,
+            doubling="before",
+            generator=generator,
+        )

@@ -20,19 +20,6 @@ class VGG(nn.Module):
     kinks in between. Names and shapes of the weights are torchvision's; with
     ``batch_norm=True`` those of its variants with normalisation.
 
-    Args:
-        inputs: a grid of at least 32 cells along each axis; a number of channels for images of
-            any such size.
-        outputs: :math:`P`.
-        width: channels of the first stack; the others have 2, 4, 8 and 8 times as many.
-        hidden: units of the two fully connected layers.
-        batch_norm: whether each convolution is followed by batch normalisation.
-        dropout: probability that a unit of a hidden layer is dropped while training.
-        generator: where weights are drawn from; torch's global one when not given.
-
-    Shapes:
-        - x: ``(B, C, *size)``; returns ``(B, P)``.
-
     References:
         Simonyan & Zisserman (2015), Very deep convolutional networks for large-scale image
         recognition, table 1. https://arxiv.org/abs/1409.1556
@@ -107,7 +94,6 @@ class VGG11(VGG):
     .. math:: h_{l+1} = \mathrm{ReLU}(W_l * h_l + b_l)
 
     Column A of the paper's table, 132,863,336 parameters for 3 channels and 1,000 outputs.
-    Options are those of ``VGG``.
 
     Args:
         inputs: a grid of at least 32 cells along each axis; a number of channels for images of
@@ -137,25 +123,10 @@ class VGG11(VGG):
 
 
 class VGG13(VGG):
-    r"""The VGG network of 13 layers with weights: 10 convolutions, three connected layers.
-
-    .. math:: h_{l+1} = \mathrm{ReLU}(W_l * h_l + b_l)
+    """The VGG network of 13 layers with weights: 10 convolutions, three connected layers.
 
     Column B of the paper's table, 133,047,848 parameters for 3 channels and 1,000 outputs.
-    Options are those of ``VGG``.
-
-    Args:
-        inputs: a grid of at least 32 cells along each axis; a number of channels for images of
-            any such size.
-        outputs: :math:`P`.
-        width: channels of the first stack; the others have 2, 4, 8 and 8 times as many.
-        hidden: units of the two fully connected layers.
-        batch_norm: whether each convolution is followed by batch normalisation.
-        dropout: probability that a unit of a hidden layer is dropped while training.
-        generator: where weights are drawn from; torch's global one when not given.
-
-    Shapes:
-        - x: ``(B, C, *size)``; returns ``(B, P)``.
+    Its arguments are those of :class:`VGG11`.
 
     Example:
         >>> import torch
@@ -172,25 +143,10 @@ class VGG13(VGG):
 
 
 class VGG16(VGG):
-    r"""The VGG network of 16 layers with weights: 13 convolutions, three connected layers.
-
-    .. math:: h_{l+1} = \mathrm{ReLU}(W_l * h_l + b_l)
+    """The VGG network of 16 layers with weights: 13 convolutions, three connected layers.
 
     Column D of the paper's table, 138,357,544 parameters for 3 channels and 1,000 outputs.
-    Options are those of ``VGG``.
-
-    Args:
-        inputs: a grid of at least 32 cells along each axis; a number of channels for images of
-            any such size.
-        outputs: :math:`P`.
-        width: channels of the first stack; the others have 2, 4, 8 and 8 times as many.
-        hidden: units of the two fully connected layers.
-        batch_norm: whether each convolution is followed by batch normalisation.
-        dropout: probability that a unit of a hidden layer is dropped while training.
-        generator: where weights are drawn from; torch's global one when not given.
-
-    Shapes:
-        - x: ``(B, C, *size)``; returns ``(B, P)``.
+    Its arguments are those of :class:`VGG11`.
 
     Example:
         >>> import torch
@@ -207,25 +163,10 @@ class VGG16(VGG):
 
 
 class VGG19(VGG):
-    r"""The VGG network of 19 layers with weights: 16 convolutions, three connected layers.
-
-    .. math:: h_{l+1} = \mathrm{ReLU}(W_l * h_l + b_l)
+    """The VGG network of 19 layers with weights: 16 convolutions, three connected layers.
 
     Column E of the paper's table, 143,667,240 parameters for 3 channels and 1,000 outputs.
-    Options are those of ``VGG``.
-
-    Args:
-        inputs: a grid of at least 32 cells along each axis; a number of channels for images of
-            any such size.
-        outputs: :math:`P`.
-        width: channels of the first stack; the others have 2, 4, 8 and 8 times as many.
-        hidden: units of the two fully connected layers.
-        batch_norm: whether each convolution is followed by batch normalisation.
-        dropout: probability that a unit of a hidden layer is dropped while training.
-        generator: where weights are drawn from; torch's global one when not given.
-
-    Shapes:
-        - x: ``(B, C, *size)``; returns ``(B, P)``.
+    Its arguments are those of :class:`VGG11`.
 
     Example:
         >>> import torch

@@ -96,19 +96,10 @@ _NEAR = {False: 1e-5, True: 1e-9}  # of single and double precision
 
 
 def verify(model: Model, content: bytes, outputs: list[str], *, double: bool) -> float:
-    """The largest difference of raw numbers between onnxruntime and the model.
-
-    Relative to the largest of each raw number.
+    """The largest relative difference of raw numbers between onnxruntime and the model.
 
     Rows are made up from what the structure's encoder knows. Beyond 1e-5 (1e-9 in double
-    precision, 1e-4 of models that predict in single precision) it is a
-    :class:`~ansatz.errors.NumericalError`.
-
-    Args:
-        model: fitted.
-        content: of the file.
-        outputs: the names of its outputs.
-        double: whether it was exported in double precision.
+    precision, 1e-4 of models that predict in single precision) it raises ``NumericalError``.
     """
     kind, exporter, offset = np.float64 if double else np.float32, exporter_of(model), None
     rows, cells = exporter.made_up(0, kind)

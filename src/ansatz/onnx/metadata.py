@@ -24,27 +24,21 @@ _RAW = (
 
 
 def describe(model: Model, served: ServedModel) -> dict[str, Any]:
-    """The file's metadata as plain data.
-
-    Args:
-        model: fitted.
-        served: what is exported of it.
-    """
-    likelihood = getattr(
-        served.likelihood, "likelihood", served.likelihood
-    )  # what is censored, or what members share
-    likelihood = getattr(likelihood, "likelihood", likelihood)
-    told, outcome = describe_model(model), model.outcome
+    """The file's metadata as plain data."""
+    likelihood = served.likelihood
+    for _ in range(2):  # what is censored, or what members share
+        likelihood = getattr(likelihood, "likelihood", likelihood)
+    known, outcome = describe_model(model), model.outcome
     words = {"raw": _RAW, **outcome.outputs}
     return {
         "ansatz_version": ansatz.__version__,
         "estimator": outcome.face.partition(":")[2],
-        "network": told["network"],
-        "parameters": told["parameters"],
+        "network": known["network"],
+        "parameters": known["parameters"],
         "likelihood": likelihood.name,
         "likelihood_options": likelihood.options,
         "link": likelihood.link_name,
-        "target": told["target"],
+        "target": known["target"],
         "unit": "predictions are in the unit of the target as it was given to the fit",
         "classes": label_list(model),
         **served.words,
@@ -55,19 +49,19 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
         "times": curve_times(served.likelihood) or None,
         "interval": interval_recipe(likelihood.name, served.outputs, outcome.intervals),
         "preprocessing": exporter_of(model).preprocessing,
-        "fingerprint": told.get("fingerprint"),
-        "rows": told.get("rows"),
-        "metrics": told.get("metrics"),
+        "fingerprint": known.get("fingerprint"),
+        "rows": known.get("rows"),
+        "metrics": known.get("metrics"),
         "notes": served.notes,
     }
 
 
-def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
+def attach(proto: "onnx.ModelProto", known: dict[str, Any]) -> None:
     """Writes the metadata into the file: text as it is, the rest as JSON."""
-    proto.producer_name, proto.producer_version = "ansatz", str(told.get("ansatz_version", ""))
+    proto.producer_name, proto.producer_version = "ansatz", str(known.get("ansatz_version", ""))
     proto.doc_string = "Columns or cells in, a predictive distribution out; see the metadata."
     del proto.metadata_props[:]
-    for key, value in told.items():
+    for key, value in known.items():
         if value is not None:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             entry = proto.metadata_props.add()
@@ -75,22 +69,25 @@ def attach(proto: "onnx.ModelProto", told: dict[str, Any]) -> None:
 
 
 def _column(given: Input) -> dict[str, Any]:
-    said: dict[str, Any] = {"name": given.name, "column": given.column, "takes": given.takes}
+    record: dict[str, Any] = {"name": given.name, "column": given.column, "takes": given.takes}
     if given.is_text:
-        said["levels"] = [level for level in given.codes if level]
-    return said
+        record["levels"] = [level for level in given.codes if level]
+    return record
 
 
 SCIPY = {
     "beta": "beta(1 / (1 + exp(-likelihood_logits)) / likelihood_dispersion, "
     "1 / (1 + exp(likelihood_logits)) / likelihood_dispersion)",
     "exponential": "expon(0, exp(likelihood_log_mean))",
-    "gamma": "gamma(1 / likelihood_dispersion, 0, exp(likelihood_log_mean) * likelihood_dispersion)",
+    "gamma": "gamma(1 / likelihood_dispersion, 0, "
+    "exp(likelihood_log_mean) * likelihood_dispersion)",
     "generalized_pareto": "genpareto(likelihood_shape, 0, exp(likelihood_log_scale))",
-    "inverse_gaussian": "invgauss(exp(likelihood_log_mean) * likelihood_dispersion, 0, 1 / likelihood_dispersion)",
+    "inverse_gaussian": "invgauss(exp(likelihood_log_mean) * likelihood_dispersion, "
+    "0, 1 / likelihood_dispersion)",
     "laplace": "laplace(likelihood_location, likelihood_scale)",
     "log_normal": "lognorm(likelihood_sigma, 0, exp(likelihood_log_median))",
-    "negative_binomial": "nbinom(1 / likelihood_dispersion, 1 / (1 + likelihood_dispersion * exp(likelihood_log_mean)))",
+    "negative_binomial": "nbinom(1 / likelihood_dispersion, "
+    "1 / (1 + likelihood_dispersion * exp(likelihood_log_mean)))",
     "normal": "norm(likelihood_mean, likelihood_sd)",
     "poisson": "poisson(exp(likelihood_log_rate))",
     "student_t": "t(likelihood_nu, likelihood_location, likelihood_scale)",
@@ -111,6 +108,10 @@ def interval_recipe(
     if any(output.startswith("likelihood_") for output in outputs) and name in SCIPY:
         return (
             "the quantiles (1 - level) / 2 and (1 + level) / 2 of the mixture of the members' "
-            "likelihoods with 'weights'; on the whole line stretched about its mean by 'factor'."
+            "distributions with 'weights', for likelihoods of the whole line stretched about its "
+            "mean by 'factor'."
         )
-    return "the quantiles (1 - level) / 2 and (1 + level) / 2; in ansatz: interval(X)."
+    return (
+        "the quantiles (1 - level) / 2 and (1 + level) / 2 of the distribution, in ansatz: "
+        "interval(X)."
+    )

@@ -29,7 +29,7 @@ def likelihood_parameters(likelihood: Likelihood, raw: Tensor) -> dict[str, Tens
     if not likelihood.has_distribution:
         return {}
     distribution = likelihood.distribution(raw)
-    if isinstance(distribution, CurveDistribution):  # its survival curve says it all
+    if isinstance(distribution, CurveDistribution):  # its survival curve holds it all
         return {}
     found = _tensors(distribution, "likelihood")
     return {k: v if v.ndim else v.expand(raw.shape[:-1]) for k, v in found.items()}
@@ -150,7 +150,7 @@ class ServedModel(nn.Module):
         return self.cells
 
     def raw(self, *cells: Tensor) -> Tensor:
-        """Computes the raw numbers, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
+        """Computes raw numbers, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
         count, offset = self.columns, None
         for given, cell in zip(self.inputs[count:], cells[count:], strict=True):
             part = cell.double()

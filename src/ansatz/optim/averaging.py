@@ -1,4 +1,4 @@
-"""Averages of weights along the way, for any module and any loop."""
+"""Averages of weights over the steps, for any module and any loop."""
 
 from typing import Any, Literal
 

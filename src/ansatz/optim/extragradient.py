@@ -10,7 +10,7 @@ from ansatz.errors import UsageError
 
 
 class Extragradient(torch.optim.Optimizer):
-    r"""For games :math:`\min_\theta \max_\phi \ell(\theta, \phi)`, where descent alone spirals out.
+    r"""The extragradient method, for games :math:`\min_\theta \max_\phi \ell(\theta, \phi)`.
 
     .. math::
         \theta_{t+\frac12} = \theta_t - \eta \nabla_\theta \ell(\theta_t, \phi_t), \qquad

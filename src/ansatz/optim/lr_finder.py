@@ -1,4 +1,4 @@
-"""Which learning rate? A sweep that finds out, on a copy."""
+"""The learning rate finder: sweeps over rates on copies of a network."""
 
 import copy
 import math
@@ -28,7 +28,7 @@ class LearningRateCurve:
         >>> from ansatz.optim import LearningRateCurve
         >>> losses = torch.tensor([[2.0, 1.0, 5.0], [2.0, 1.0, 5.0]])
         >>> curve = LearningRateCurve(torch.tensor([0.01, 0.1, 1.0]), losses, (0.03, 0.05))
-        >>> round(curve.suggestion, 4), [round(end, 4) for end in curve.spread]
+        >>> round(curve.suggestion, 4), [round(end, 4) for end in curve.range]
         (0.0387, [0.03, 0.05])
     """
 
@@ -38,12 +38,12 @@ class LearningRateCurve:
 
     @property
     def suggestion(self) -> float:
-        """The geometric mean over the sweeps."""
+        """The suggested rate: the geometric mean over the sweeps."""
         logs = [math.log(rate) for rate in self.suggestions]
         return math.exp(sum(logs) / len(logs))
 
     @property
-    def spread(self) -> tuple[float, float]:
+    def range(self) -> tuple[float, float]:
         """The smallest and the largest suggestion: how sure the sweeps are."""
         return min(self.suggestions), max(self.suggestions)
 
@@ -58,7 +58,7 @@ class LearningRateCurve:
             axes.plot(self.rates.numpy(), sweep.numpy(), color="tab:blue", alpha=0.35, lw=1)
         middle = self.losses.nanmedian(0).values
         axes.plot(self.rates.numpy(), middle.numpy(), color="tab:blue", lw=2, label="median loss")
-        low, high = self.spread
+        low, high = self.range
         axes.axvspan(low, high, color="tab:orange", alpha=0.25, lw=0)
         label = f"suggestion {self.suggestion:.2g} ({low:.2g} to {high:.2g})"
         axes.axvline(self.suggestion, color="tab:orange", label=label)
@@ -84,7 +84,7 @@ def find_learning_rate(
     sweeps: int = 3,
     seed: int = 0,
 ) -> LearningRateCurve:
-    r"""Trains copies while the rate grows geometrically, and looks where the loss falls fastest.
+    r"""Trains copies at growing rates, and finds the rate at which the loss falls fastest.
 
     .. math:: \eta_t = \eta_0 (\eta_T / \eta_0)^{t/T}
 

@@ -12,7 +12,7 @@ LARGEST = 5000  # parameters: the Hessian then takes 200 MB in float64, its eige
 
 
 def gradient_and_hessian(loss: Tensor, parameters: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Gradient ``(n,)`` and Hessian ``(n, n)`` of a scalar, over all parameters laid end to end.
+    """Computes gradient ``(n,)`` and Hessian ``(n, n)`` of a scalar in all parameters.
 
     Example:
         >>> import torch
@@ -31,7 +31,7 @@ def gradient_and_hessian(loss: Tensor, parameters: Sequence[Tensor]) -> tuple[Te
 
 
 class Newton(torch.optim.Optimizer):
-    r"""Steps to the minimum of the local quadratic.
+    r"""Newton's method: steps to the minimum of the local quadratic.
 
     .. math:: \theta \leftarrow \theta - s\, Q\, (|\Lambda| + \lambda)^{+} Q^\top \nabla h, \qquad
               \nabla^2 h = Q \Lambda Q^\top

@@ -18,18 +18,18 @@ registry = Registry(
         "adamw": "torch.optim:AdamW",
         "asgd": "torch.optim:ASGD",
         "extragradient": "ansatz.optim.extragradient:Extragradient",
-        "heavy_ball": "ansatz.optim.heavy_ball:HeavyBall",
+        "heavy_ball": "ansatz.optim.descent:HeavyBall",
         "lbfgs": "torch.optim:LBFGS",
-        "momentum": "ansatz.optim.momentum:momentum",
+        "momentum": "ansatz.optim.descent:momentum",
         "nadam": "torch.optim:NAdam",
-        "nesterov": "ansatz.optim.momentum:nesterov",
+        "nesterov": "ansatz.optim.descent:nesterov",
         "newton": "ansatz.optim.newton:Newton",
-        "proximal_sgd": "ansatz.optim.proximal_sgd:ProximalSGD",
+        "proximal_sgd": "ansatz.optim.descent:ProximalSGD",
         "radam": "torch.optim:RAdam",
         "rmsprop": "torch.optim:RMSprop",
         "rprop": "torch.optim:Rprop",
         "sgd": "torch.optim:SGD",
-        "sign_descent": "ansatz.optim.sign_descent:SignDescent",
+        "sign_descent": "ansatz.optim.descent:SignDescent",
     },
 )
 names = registry.names
@@ -44,7 +44,7 @@ _FUSED = {  # where one kernel updates all: 1.3 to 1.7 times faster per step on 
 
 
 def create(name: str, parameters: Any, **options: Any) -> torch.optim.Optimizer:
-    r"""The optimiser called ``name`` over ``parameters``, which may be groups as in torch.
+    r"""Creates the optimiser ``name`` over ``parameters``, which may be groups as in torch.
 
     Options are those of the class. adam, adamw, sgd and adagrad use their fused kernel where the
     device has one, unless ``fused`` or ``foreach`` says otherwise; elsewhere torch chooses.

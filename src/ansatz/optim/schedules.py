@@ -206,7 +206,7 @@ schedules = Registry(
 
 
 def create_schedule(name: str, *, steps: int, **options: Any) -> Schedule:
-    """The schedule called ``name`` for a run of ``steps`` steps.
+    """Creates the schedule ``name`` for a run of ``steps`` steps.
 
     Args:
         name: constant, cosine, exponential, linear, one_cycle, plateau or step.

@@ -63,7 +63,7 @@ class Classes(Outcome):
     settings: ClassVar[frozenset[str]] = frozenset({"classes", "class_weight"})
     outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
     intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
-    no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
+    no_interval: ClassVar[str] = "classes have no interval; p_CLASS shows how sure the model is."
 
     def name_classes(self, labels: NDArray[Any]) -> None:
         """Fixes the classes before any row is read."""
@@ -89,7 +89,7 @@ class Classes(Outcome):
         if levels < 2:
             raise DataError(
                 f"column '{column.name}': only one class, {str(column.iloc[0])[:60]!r}. "
-                "There is nothing to tell apart."
+                "There is nothing to classify."
             )
         if not named and (levels > 1_000 or (levels > 20 and levels > len(column) / 2)):
             raise DataError(
@@ -137,7 +137,7 @@ class Classes(Outcome):
         found = np.unique(values)
         if settings.likelihood_name == "ordinal" and found.dtype.kind not in "biuf":
             raise UsageError(
-                f"ordinal needs the order of the classes {found.tolist()[:8]}: say "
+                f"ordinal needs the order of the classes {found.tolist()[:8]}: give "
                 "classes=[lowest, ..., highest], --set 'classes=[\"lowest\", ...]'."
             )
         return found
@@ -308,9 +308,7 @@ class Classes(Outcome):
         if not absent:
             return []
         more = f" and {len(absent) - 5} more" if len(absent) > 5 else ""
-        return [
-            f"no row to learn from is of class {', '.join(absent[:5])}{more}, which the test has."
-        ]
+        return [f"no training row is of class {', '.join(absent[:5])}{more}, which the test has."]
 
     # On disk.
 
@@ -337,7 +335,7 @@ def find_temperature(logits: Tensor, y: Tensor, weight: Tensor) -> float:
 
     .. math:: \hat T = \arg\max_T \sum_i w_i \log \mathrm{softmax}(z_i / T)_{y_i}
 
-    A T above 1 takes confidence back. The logits must come from models that did not learn from
+    A T above 1 takes confidence back. The logits must come from models that were not trained on
     the rows they are evaluated on, or T comes out too small.
 
     Args:

@@ -37,7 +37,7 @@ MASK_LIKELIHOODS = ("categorical", "cross_entropy", "focal", "dice", "sum")
 
 
 class Mask(Outcome):
-    """One of several classes for every cell of a signal, an image or a volume."""
+    """One of several classes for every pixel, voxel or sample of a signal."""
 
     name: ClassVar[str] = "mask"
     face: ClassVar[str] = "ansatz.estimators.segmenter:Segmenter"
@@ -50,7 +50,7 @@ class Mask(Outcome):
     settings: ClassVar[frozenset[str]] = frozenset({"clean", "symmetry", "tile"})
     outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
     intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
-    no_interval: ClassVar[str] = "classes have no interval; p_CLASS says how sure the model is."
+    no_interval: ClassVar[str] = "classes have no interval; p_CLASS shows how sure the model is."
 
     def __init__(self) -> None:
         self.names: list[str] = ["mask"]
@@ -87,7 +87,7 @@ class Mask(Outcome):
         if job.rows.spec is not None:
             _require_size(job.target.shape, job.rows.spec.size)
         if len(self.labels) < 2:
-            raise DataError(f"every cell is of class {self.labels[0]}: nothing to tell apart.")
+            raise DataError(f"every pixel is of class {self.labels[0]}: nothing to classify.")
         return job
 
     def _recoded(self, masks: Masks) -> Masks:
@@ -117,7 +117,9 @@ class Mask(Outcome):
             likelihood = likelihoods.create(likelihood, **options)
         if likelihood.name not in MASK_LIKELIHOODS:
             known = ", ".join(MASK_LIKELIHOODS)
-            raise UsageError(f"{likelihood.name} is no likelihood of masks. Take one of: {known}.")
+            raise UsageError(
+                f"{likelihood.name} is not a likelihood of masks. Take one of: {known}."
+            )
         made: Likelihood = likelihood
         return made
 
@@ -143,8 +145,8 @@ class Mask(Outcome):
         likelihood, raw = predictive
         seen = (y != UNLABELLED).double().flatten(1)
         with torch.no_grad():
-            cells = likelihood.loss(raw, y.clamp(min=0)).double().flatten(1)
-        return (cells * seen).sum(1) / seen.sum(1).clamp(min=1)
+            pixels = likelihood.loss(raw, y.clamp(min=0)).double().flatten(1)
+        return (pixels * seen).sum(1) / seen.sum(1).clamp(min=1)
 
     def estimate(self, predictive: Predictive, y: Tensor) -> Tensor:
         return self.codes(predictive)
@@ -169,23 +171,23 @@ class Mask(Outcome):
         likelihood, raw = predictive
         _require_size(tuple(y.shape[1:]), tuple(raw.shape[1:-1]))
         known = y != UNLABELLED
-        cells = known.double()
+        pixels = known.double()
         if weight is not None:
-            cells = cells * weight.reshape(-1, *(1,) * (y.ndim - 1))
+            pixels = pixels * weight.reshape(-1, *(1,) * (y.ndim - 1))
         target, count = y.clamp(min=0), len(self.labels)
         codes = self.codes(predictive)
         found: Metrics = {}
         if likelihood.has_distribution:
             losses = likelihood.loss(raw, target)
-            found["nll"] = float((losses * cells).sum() / cells.sum())
+            found["nll"] = float((losses * pixels).sum() / pixels.sum())
         settings: dict[str, Any] = {"classes": count}
-        error = float(pixel_error(target, codes, cells))
+        error = float(pixel_error(target, codes, pixels))
         found |= {"pixel_error": error, "accuracy": 1 - error}
-        found["dice"] = float(dice(target, codes, cells, **settings))
-        found["iou"] = float(iou(target, codes, cells, **settings))
-        found["boundary_f1"] = float(boundary_f1(target, codes, cells, **settings))
+        found["dice"] = float(dice(target, codes, pixels, **settings))
+        found["iou"] = float(iou(target, codes, pixels, **settings))
+        found["boundary_f1"] = float(boundary_f1(target, codes, pixels, **settings))
         if count > 2:
-            by_class = dice(target, codes, cells, reduction="class", **settings)
+            by_class = dice(target, codes, pixels, reduction="class", **settings)
             named = zip(self.labels, by_class.tolist(), strict=True)
             found |= {f"dice_{name}": value for name, value in named}
         return {name: None if math.isnan(v) else v for name, v in found.items() if v is not None}
@@ -193,13 +195,13 @@ class Mask(Outcome):
     def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
         if self.cleaning is not None:
             raise UsageError("masks that are tidied (clean=...) have no ONNX operations for it.")
-        cells = self.probabilities(Predictive(likelihood, raw))
-        return {"prediction": cells.argmax(-1), "probabilities": cells}
+        pixels = self.probabilities(Predictive(likelihood, raw))
+        return {"prediction": pixels.argmax(-1), "probabilities": pixels}
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         labels = self.point(model.predictive(rows.rows, rows.offset))
-        cells = labels.reshape(len(labels), -1)
-        return {f"share_{name}": (cells == name).mean(axis=1) for name in self.labels}
+        pixels = labels.reshape(len(labels), -1)
+        return {f"share_{name}": (pixels == name).mean(axis=1) for name in self.labels}
 
     # On disk.
 
@@ -232,18 +234,18 @@ def _as_colours(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _require_size(masks: tuple[int, ...], examples: tuple[int, ...]) -> None:
-    """A mask has the cells of its example, and one class for each of them."""
+    """Rejects masks that do not have the size of their examples."""
     if masks == examples:
         return
     got, size = (" x ".join(map(str, each)) for each in (masks, examples))
     for axis, count, rest in ((-1, masks[-1], masks[:-1]), (1, masks[0], masks[1:])):
         if rest == examples:
             raise DataError(
-                f"masks of {got} hold {count} numbers for each of {size} cells; a "
-                f"cell has one class: y.argmax({axis}) of one-hot masks. Coloured masks are read "
+                f"masks of {got} hold {count} numbers for each of {size} pixels; a "
+                f"pixel has one class: y.argmax({axis}) of one-hot masks. Coloured masks are read "
                 "from their files, by read_grids."
             )
-    raise DataError(f"masks of {got} cells for examples of {size}: a mask has its example's.")
+    raise DataError(f"masks of {got} pixels for examples of {size}: a mask has its example's.")
 
 
 def _coded(y: Any) -> Masks:

@@ -102,7 +102,7 @@ class Ranking(Outcome):
             likelihoods.registry.get(settings.likelihood)  # an unknown name gets advice
         if settings.likelihood_name != PlackettLuce.name:
             raise UsageError(
-                f"{settings.likelihood_name} is no likelihood of rankings. Take plackett_luce."
+                f"{settings.likelihood_name} is not a likelihood of rankings. Take plackett_luce."
             )
         if isinstance(settings.likelihood, Likelihood):
             likelihood = cast(PlackettLuce, settings.likelihood)
@@ -158,12 +158,12 @@ class Ranking(Outcome):
 
     def notes(self, model: Model) -> list[str]:
         likelihood = cast(PlackettLuce, model.likelihood)
-        told = self._left_out if likelihood.unranked == "last" else 0
+        count = self._left_out if likelihood.unranked == "last" else 0
         left_out = [
-            f"in {told} of the rankings two or more of the {len(self.labels)} items are left out: "
+            f"in {count} of the rankings two or more of the {len(self.labels)} items are left out: "
             "they count as behind all that are named; if they took no part: unranked='absent' "
             "(--set unranked=absent)."
-        ] * bool(told)
+        ] * bool(count)
         return [*self._said, *left_out, *likelihood.notes]
 
     def summary(self, model: Model) -> SavedSummary | None:

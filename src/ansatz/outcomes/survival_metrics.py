@@ -34,8 +34,8 @@ class Followed(NamedTuple):
     """How long the rows of the fit were followed.
 
     Scores of censored rows weight by the chance of being followed so far, which comes from the
-    training rows; beyond the last event nothing was observed. Rows that entered late, as pieces
-    (start, stop] do, tell no such chance: the end of a piece is no end of observation.
+    training rows; beyond the last event nothing was observed. Rows that entered late, as intervals
+    (start, stop] do, give no such chance: the end of one is not the end of observation.
 
     Args:
         horizon: the last event.

@@ -130,7 +130,7 @@ def _causes(event: Any, count: int) -> NDArray[np.float64]:
 
 def _interval(parts: dict[str, Any]) -> tuple[NDArray[np.float64], ...]:
     if "event" in parts:
-        raise DataError("lower and upper ends tell what is known; they take no event.")
+        raise DataError("lower and upper ends describe what is known; they take no event.")
     if "upper" not in parts:
         raise DataError("lower ends need upper ends, infinite or missing where they are open.")
     lower = _numbers("lower", parts["lower"], len(parts["lower"]))
@@ -173,7 +173,7 @@ def survival_likelihood(
     name = likelihood if isinstance(likelihood, str) else likelihood.name
     if causes > 1 and name != "discrete_hazard":
         raise DataError(
-            f"the event has {causes} causes. {name} knows one: take discrete_hazard, or say which "
+            f"the event has {causes} causes. {name} knows one: take discrete_hazard, or name the "
             "code is the event: event=(status == 1), or --event COLUMN=1."
         )
     if not isinstance(likelihood, str):

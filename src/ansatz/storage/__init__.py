@@ -1,4 +1,4 @@
-"""What is written to disk: whole or not at all, verified before it is believed, never code."""
+"""Saved files and folders: written whole or not at all, verified when read, never code."""
 
 from ansatz.storage.disk import recover_folder as recover_folder
 from ansatz.storage.run_folder import Checkpoints as Checkpoints

@@ -59,7 +59,7 @@ _FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
 def read_bytes(
     path: str | Path, *, limit_bytes: int | None = None, name: str | None = None
 ) -> bytes:
-    """The content of a regular file that a model is made of; its absence is a ``ModelError``."""
+    """Reads a regular file of a model; its absence is a ``ModelError``."""
     name = name or Path(path).name
     try:
         # Looked at before it is opened: opening a pipe would wait for ever.
@@ -170,7 +170,7 @@ def _replace(target: Path, write: Callable[[Path], None]) -> None:
 
 
 def explain(error: OSError, target: Path, content_bytes: int | None = None) -> AnsatzError:
-    """The user's sentence for an error of the operating system while writing ``target``."""
+    """Explains an error of the operating system while writing ``target``."""
     if isinstance(error, AnsatzError):
         return error
     where = f"cannot write {target}"
@@ -235,7 +235,7 @@ def is_orphan(path: Path) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Removes a file, or a folder with all that is in it; what is not there is no error."""
+    """Removes a file, or a folder with all that is in it; what is not there is not an error."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -278,7 +278,7 @@ def asides(target: Path) -> list[Path]:
 
 
 def recover_folder(target: str | Path) -> Path | None:
-    """Undoes a replacement that was cut short: the earlier folder gets its name back.
+    """Undoes a replacement that was interrupted: the earlier folder gets its name back.
 
     Between the two renames of a replacement there is an instant in which no folder has the name;
     a machine that stops there leaves the old one aside, whole. Returns the folder if there was

@@ -61,21 +61,13 @@ class FileEntry(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """The verified table of contents of a saved model or checkpoint.
-
-    Args:
-        format: version of the layout, an integer.
-        kind: ``"model"`` or ``"checkpoint"``.
-        versions: of the packages that wrote it, ``{"ansatz": ..., "torch": ...}``.
-        header: what the writer had to say (the step, fingerprints); plain JSON.
-        files: name -> size and sum.
-    """
+    """The verified table of contents of a saved model or checkpoint."""
 
     format: int
     kind: str
     versions: dict[str, str]
-    header: dict[str, Any]
-    files: dict[str, FileEntry]
+    header: dict[str, Any]  # of the writer: the step, fingerprints
+    files: dict[str, FileEntry]  # by name
 
 
 class _Strict(BaseModel):
@@ -96,7 +88,7 @@ class _ManifestRow(_Strict):
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """The manifest's file: canonical JSON with the SHA-256 sum of itself without that sum."""
+    """Encodes a manifest: canonical JSON with the SHA-256 sum of itself without that sum."""
     row = manifest._asdict()
     row["files"] = {name: entry._asdict() for name, entry in manifest.files.items()}
     row["sha256"] = hashlib.sha256(encode_json(row)).hexdigest()
@@ -104,7 +96,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(content: bytes) -> Manifest:
-    """The manifest in some bytes from anyone; what is wrong with it is a :class:`ModelError`."""
+    """Decodes a manifest from anyone; what is wrong with it is a :class:`ModelError`."""
     row = read_json(content, limit_bytes=_LIMIT_BYTES, name=MANIFEST)
     if not isinstance(row, dict):
         raise ModelError(f"{MANIFEST}: expected a JSON object")
@@ -162,12 +154,7 @@ _KINDS_READ = (".safetensors", ".json")
 
 
 def verify_folder(path: str | Path, kind: str) -> Manifest:
-    """The manifest of a folder, after every listed file has been read and its sum compared.
-
-    Args:
-        path: the folder. One whose replacement was cut short is recovered first.
-        kind: what it must be: ``"model"`` or ``"checkpoint"``.
-    """
+    """Reads every listed file of a folder, compares the sums, and returns the manifest."""
     path = Path(path)
     try:
         recover_folder(path)
@@ -240,7 +227,7 @@ def write_folder(
         target: the folder to make; an empty one counts as absent.
         files: name -> its bytes; tensors by name for ``.safetensors``; any value for ``.json``.
         kind: ``"model"`` or ``"checkpoint"``.
-        header: what the manifest says besides; plain JSON.
+        header: what else the manifest holds; plain JSON.
         overwrite: replace an earlier folder of ours. Any other folder is refused.
     """
     target = Path(target)
@@ -259,7 +246,7 @@ def write_folder(
 
 
 def check_target(target: str | Path, *, overwrite: bool = False) -> None:
-    """Refuses a target that :func:`write_folder` could not write, before hours of work for it."""
+    """Refuses early a target that :func:`write_folder` could not write."""
     target = Path(target)
     try:
         found = _look(target)

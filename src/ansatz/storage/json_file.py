@@ -1,4 +1,4 @@
-"""JSON read with suspicion and written in one canonical form."""
+"""JSON files: read strictly, written in one canonical form."""
 
 import collections
 import json
@@ -36,17 +36,11 @@ def read_json(
     max_depth: int = MAX_DEPTH,
     name: str | None = None,
 ) -> Any:
-    """The value of a JSON file from anyone: whatever is wrong with it is a :class:`ModelError`.
+    """Reads a JSON file from anyone; whatever is wrong with it is a :class:`ModelError`.
 
     Stricter than Python's parser, which keeps the last of two equal keys, takes ``NaN`` and can be
     driven into unbounded recursion. Here the text is UTF-8, keys are unique, numbers are finite,
     size and depth are bounded before anything is parsed.
-
-    Args:
-        source: a path, or the content itself.
-        limit_bytes: the largest size that is read.
-        max_depth: the deepest nesting of objects and arrays.
-        name: what errors call the file; by default its own name.
     """
     if isinstance(source, bytes):
         name, content = name or "JSON", source
@@ -59,7 +53,7 @@ def read_json(
 
 
 def encode_json(value: Any) -> bytes:
-    """The one JSON text of a value: keys sorted, UTF-8, finite numbers, exact floats."""
+    """Encodes a value as canonical JSON: sorted keys, UTF-8, finite numbers, exact floats."""
     try:
         text = json.dumps(value, sort_keys=True, allow_nan=False, ensure_ascii=False, indent=1)
         return (text + "\n").encode()
@@ -163,7 +157,7 @@ def _line(text: str, position: int) -> int:
 
 
 def shorten(name: object) -> str:
-    r"""A name from a file as one printable, quoted, short line, whatever the file says."""
+    r"""Quotes a name from a file as one short printable line."""
     text = ascii(name) if os.name == "nt" else repr(name)
     return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
 
@@ -172,7 +166,7 @@ _LONG = 10_000  # numbers; more are data, not options
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can say it; an object is its repr."""
+    """Turns a value into plain JSON; an object becomes its repr."""
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Keeps a run on disk: one writer at a time, its checkpoints, and whether they are of this run."""
+"""The folder of a run: its lock, its checkpoints, its fingerprint."""
 
 import contextlib
 import json
@@ -31,14 +31,11 @@ _LOCK_BYTES = 4096
 
 
 class RunLock:
-    """Keeps a folder for this process while the ``with`` block runs.
+    """Locks a folder for this process while the ``with`` block runs.
 
     The lock is the operating system's, on ``<folder>.lock`` beside the folder (which need not exist
     yet): it ends with the process however that ends, so no stale lock can bar the way. The file
-    says who holds it. What a dead process left there is taken over, and ``note`` says so.
-
-    Args:
-        folder: what is locked.
+    names its holder. What a dead process left there is taken over, which ``note`` reports.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -112,7 +109,7 @@ class RunLock:
             os.close(file)
 
     def _holder(self) -> dict[str, Any] | None:
-        """What the lock file says about its holder; None if it says nothing that makes sense."""
+        """The holder by the lock file; None if the file makes no sense."""
         try:
             file = os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
             try:
@@ -270,13 +267,6 @@ class RunFolder:
 
     A checkpoint holds ``model.safetensors`` (network and objective), and the rest of the trainer's
     memory as ``state.json`` and ``state.safetensors``.
-
-    Args:
-        folder: where they are.
-        keep: how many stay.
-        fingerprint: settings and data, as plain JSON; a run with another one is another run.
-        resume: continue what is there; otherwise checkpoints there are refused.
-        force: resume although the fingerprint differs.
     """
 
     def __init__(
@@ -323,12 +313,12 @@ class RunFolder:
         return self._checkpoints.save(step, files, header)
 
     def load(self, *, threads: int, device: str, processes: int = 1) -> "Saved | None":
-        """The newest whole checkpoint; None when there is nothing to resume."""
+        """Reads the newest whole checkpoint; None when there is nothing to resume."""
         if not self._resume:
             return None
         found = self._checkpoints.latest()
         for _, reason in self._checkpoints.skipped:
-            self._say(f"skipped a damaged checkpoint: {reason}")
+            self._warn(f"skipped a damaged checkpoint: {reason}")
         if found is None:
             if self._checkpoints.skipped:
                 raise ModelError(
@@ -359,18 +349,18 @@ class RunFolder:
                 f"{path} is of another run: {words}. Resume with the same data and settings, "
                 "choose another folder, or use force."
             )
-        self._say(f"resumed by force although {words}")
+        self._warn(f"resumed by force although {words}")
 
     def _compare(self, manifest: Manifest, now: dict[str, Any]) -> None:
         before = {"processes": 1, **manifest.header, "torch": manifest.versions.get("torch")}
         for name, value in {**now, "torch": torch.__version__}.items():
             if before.get(name) != value:
-                self._say(
+                self._warn(
                     f"the run was made with {name} {before.get(name)} and goes on with {value}: "
                     "it will not be bit for bit the uninterrupted one"
                 )
 
-    def _say(self, note: str) -> None:
+    def _warn(self, note: str) -> None:
         self.notes.append(note)
         warnings.warn(note, stacklevel=2)
 
@@ -387,7 +377,7 @@ class Saved(NamedTuple):
     finished: str | None
 
     def to_bytes(self) -> bytes:
-        """For another process."""
+        """Encodes it for another process."""
         packed, tensors = pack_state(
             {"weights": self.weights, "state": self.state, "finished": self.finished}
         )
@@ -396,7 +386,7 @@ class Saved(NamedTuple):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Saved":
-        """From another process."""
+        """Decodes it from another process."""
         end = 8 + int.from_bytes(content[:8], "little")
         head = json.loads(content[8:end])
         found = unpack_state(head["packed"], read_tensors(content[end:]), where=head["path"])

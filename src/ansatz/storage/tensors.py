@@ -1,4 +1,4 @@
-"""Named tensors in a safetensors file: checked before they are read, loaded whole or not at all."""
+"""Safetensors files, checked before they are read, and nested states as JSON and tensors."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -30,7 +30,7 @@ _DTYPES = {
 
 
 def encode_tensors(tensors: Mapping[str, Tensor]) -> bytes:
-    """The safetensors file of some named tensors, the same bytes for the same values.
+    """Encodes named tensors as safetensors, the same bytes for the same values.
 
     Tensors that share memory (tied weights, views of one flat vector) are written one by one:
     each name gets its own values, and loading them into tied weights ties nothing twice.
@@ -58,16 +58,11 @@ def write_tensors(
 def read_tensors(
     source: str | Path | bytes, *, limit_bytes: int | None = None, name: str | None = None
 ) -> dict[str, Tensor]:
-    """The tensors of a safetensors file from anyone; whatever is wrong is a :class:`ModelError`.
+    """Reads a safetensors file from anyone; whatever is wrong is a :class:`ModelError`.
 
     The header is checked here first, sentence by sentence, since the library behind it takes two
     tensors of one name; only then are the values read. No memory is asked for on a header's word:
     the sizes must add up to the file's own.
-
-    Args:
-        source: a path, or the content itself.
-        limit_bytes: the largest size that is read; default: any.
-        name: what errors call the file; by default its own name.
 
     References:
         https://github.com/huggingface/safetensors#format
@@ -87,13 +82,7 @@ def read_tensors(
 
 
 def load_into(module: nn.Module, tensors: Mapping[str, Tensor], *, where: str) -> None:
-    """Gives a module its weights, all of them and no others; on any misfit it stays as it was.
-
-    Args:
-        module: what is to hold the weights.
-        tensors: its ``state_dict``, as read.
-        where: the file's name, for errors.
-    """
+    """Gives a module its weights, all of them and no others; on any misfit it stays as it was."""
     own = module.state_dict()
     if missing := [name for name in own if name not in tensors]:
         raise ModelError(f"{where}: lacks the tensor{_listing(missing)}")
@@ -135,7 +124,7 @@ def _check_header(content: bytes, name: str) -> None:
         )
     header = read_json(content[8 : 8 + length], max_depth=8, name=f"{name} (header)")
     if not isinstance(header, dict):
-        raise ModelError(f"{name}: its header is no JSON object")
+        raise ModelError(f"{name}: its header is not a JSON object")
     _check_metadata(header.pop("__metadata__", {}), name)
     spans = [_span(tensor, entry, name) for tensor, entry in header.items()]
     _check_tiling(sorted(spans), len(content) - 8 - length, name)
@@ -219,13 +208,7 @@ def pack_state(state: Any) -> tuple[Any, dict[str, Tensor]]:
 
 
 def unpack_state(packed: Any, tensors: Mapping[str, Tensor], *, where: str = "state") -> Any:
-    """The state that :func:`pack_state` split; what does not fit is a :class:`ModelError`.
-
-    Args:
-        packed: the JSON value.
-        tensors: the tensors by name, all of which it must mention.
-        where: the file's name, for errors.
-    """
+    """Joins the state that :func:`pack_state` split; a misfit is a :class:`ModelError`."""
     used: set[str] = set()
     try:
         state = _unpack(packed, tensors, used)

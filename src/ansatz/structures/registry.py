@@ -9,9 +9,10 @@ registry = Registry(
         "grid": "ansatz.structures.grid.structure:Grid",
     },
 )
-# A structure recognizes data by a module of its own that loads no more than it needs: functions
-# ``recognizes(data, options)`` and ``recognizes_rows(X)``.
-recognizers = {"grid": "ansatz.structures.grid.recognition"}
+# How a structure is recognized without loading it: by its own option, by data, by X.
+claims = {"image": "grid"}
+recognizers = {"grid": "ansatz.data.grids:is_grids"}
+row_recognizers = {"grid": "ansatz.structures.grid.recognition:recognizes_rows"}
 DEFAULT = "vector"  # rows of a table, unless another structure recognizes the data
 create = registry.create
 names = registry.names

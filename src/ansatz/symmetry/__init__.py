@@ -19,8 +19,8 @@ from ansatz.symmetry.registry import register as register
 from ansatz.symmetry.shifts import CyclicShift as CyclicShift
 from ansatz.symmetry.shifts import Shift as Shift
 from ansatz.symmetry.shifts import TimeShift as TimeShift
-from ansatz.symmetry.suitable import suitable_groups as suitable_groups
-from ansatz.symmetry.turns import Dihedral as Dihedral
-from ansatz.symmetry.turns import Flip as Flip
-from ansatz.symmetry.turns import Rotation90 as Rotation90
-from ansatz.symmetry.rotation import Rotation as Rotation
+from ansatz.symmetry.registry import suitable_groups as suitable_groups
+from ansatz.symmetry.rotations import Dihedral as Dihedral
+from ansatz.symmetry.rotations import Flip as Flip
+from ansatz.symmetry.rotations import Rotation90 as Rotation90
+from ansatz.symmetry.rotations import Rotation as Rotation

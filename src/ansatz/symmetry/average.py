@@ -1,4 +1,4 @@
-"""A network made symmetric: its answers averaged over a group."""
+"""Networks made symmetric by averaging over a group."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ class GroupAverage(nn.Module):
     It is exactly symmetric whatever f is: :math:`\bar{f}(h x) = h \bar{f}(x)`, as g h runs
     through the group with g. And it is no worse a predictor in the mean, for outcomes whose
     likelihood has the symmetry and a loss that is convex in the answer (Jensen). It takes
-    :math:`|G|` times as long, and no training: a network that learned from turned and mirrored
+    :math:`|G|` times as long, and no training: a network that was trained on rotated and flipped
     examples knows all the answers that are averaged.
 
     Args:

@@ -1,4 +1,4 @@
-"""The certificate: by how much a network breaks a symmetry, measured."""
+"""Certificates: measured violations of a symmetry."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -23,8 +23,8 @@ class Certificate(NamedTuple):
         kind: ``"invariant"`` or ``"equivariant"``.
         largest: the largest violation of any output of any input under any element.
         mean: the mean over elements of each one's largest.
-        relative: ``largest`` over the spread of the outputs among the inputs (the root of their
-            mean variance): 1 says that moving an input matters as much as taking another one. nan
+        relative: ``largest`` over the dispersion of the outputs among the inputs (the root of their
+            mean variance): 1 means that moving an input matters as much as taking another one. nan
             for a single input.
         worst_element: where ``largest`` was met.
         samples: elements that were tried.
@@ -66,7 +66,7 @@ def certify(
 
     with :math:`f` = ``network``, :math:`x` the rows of ``inputs``, :math:`g` drawn from ``group``
     and :math:`\rho` = ``output_action``. What is built to be symmetric is so up to rounding; what
-    has learned to be is not, and the certificate says by how much. A group of few elements (flips,
+    has learned to be is not, and the certificate measures how far. A group of few elements (flips,
     quarter turns) is tried wholly; else the elements are a sample, and the certificate is a lower
     bound of the violation over the group.
 
@@ -83,7 +83,7 @@ def certify(
         output_action: :math:`\rho`, ``(element, y) -> y``; by default the group's own action.
 
     Returns:
-        The violation, its element, and how it compares with the spread of the outputs.
+        The violation, its element, and how it compares with the dispersion of the outputs.
 
     Example:
         >>> import torch
@@ -103,7 +103,7 @@ def certify(
     if kind not in ("invariant", "equivariant"):
         raise ValueError(f"kind of certify must be invariant or equivariant, got {kind!r}.")
     if output_action is not None and kind == "invariant":
-        raise ValueError("output_action of certify says how outputs move: ask for equivariant.")
+        raise ValueError("output_action of certify is how outputs move: ask for equivariant.")
     if samples < 1:
         raise ValueError(f"samples of certify must be 1 or more, got {samples}.")
     acting = create(group) if isinstance(group, str) else group
@@ -180,7 +180,7 @@ def _worse(value: float, than: float) -> bool:
 def _relative(largest: float, outputs: list[Tensor]) -> float:
     if math.isnan(largest) or any(len(y) < 2 for y in outputs):
         return math.nan
-    spread = math.sqrt(sum(float(y.var(0).mean()) for y in outputs) / len(outputs))
-    if spread > 0:
-        return largest / spread
+    scale = math.sqrt(sum(float(y.var(0).mean()) for y in outputs) / len(outputs))
+    if scale > 0:
+        return largest / scale
     return 0.0 if largest == 0 else math.inf

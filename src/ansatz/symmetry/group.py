@@ -1,4 +1,4 @@
-"""What a symmetry is: a group that acts on tensors."""
+"""Groups that act on tensors."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -69,7 +69,7 @@ class Group(ABC):
 
 
 def whole(high: int, count: int, generator: torch.Generator | None) -> list[int]:
-    """So many numbers, uniform on 0..high-1."""
+    """Draws numbers, uniform on 0..high-1."""
     device = generator.device if generator is not None else "cpu"
     return [int(n) for n in torch.randint(high, (count,), generator=generator, device=device)]
 
@@ -87,7 +87,7 @@ def uniform(generator: torch.Generator | None) -> float:
 
 
 def grid_axes(name: str, x: Tensor, least: int = 1) -> tuple[int, ...]:
-    """The axes of the cells of ``(B, C, *size)``, at least so many."""
+    """The axes of the cells of ``(B, C, *size)``, at least a number of them."""
     if x.ndim < 2 + least:
         wanted = ", ".join("HW"[-least:])
         raise ValueError(

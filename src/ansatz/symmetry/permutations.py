@@ -1,4 +1,4 @@
-"""Orders that carry no meaning: of the elements of a set, of the nodes of a graph."""
+"""Permutations of the elements of a set, and of the nodes of a graph."""
 
 import torch
 from torch import Tensor

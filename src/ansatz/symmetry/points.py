@@ -13,7 +13,7 @@ def haar_orthogonal(
     samples: int | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    r"""A rotation or reflection drawn uniformly (Haar): no direction is preferred.
+    r"""Draws a rotation or reflection uniformly (Haar).
 
     .. math:: Z = Q R, \quad Z_{ij} \sim N(0, 1), \qquad
         G = Q \operatorname{diag}(\operatorname{sign} R_{ii})
@@ -24,7 +24,7 @@ def haar_orthogonal(
     Args:
         dimension: :math:`D`.
         proper: rotations only, :math:`\det G = 1`.
-        samples: None for one matrix, else so many of them.
+        samples: None for one matrix, else their number.
         generator: of random numbers.
 
     Shapes:

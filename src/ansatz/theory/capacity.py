@@ -1,14 +1,133 @@
-"""How many points a rectified network can label at will."""
+"""Capacity of hypothesis classes: growth functions, VC dimension, linear separability."""
 
 import itertools
 import math
 from collections.abc import Sequence
+from math import comb
 
 from ansatz.errors import UsageError
 
 
+def half_space_growth(n: int, dimension: int) -> int:
+    r"""Counts the labellings of n points of :math:`R^d` in general position by half-spaces.
+
+    .. math:: F(n) = 2 \sum_{k=0}^{d} \binom{n-1}{k}
+
+    It is :math:`2^n` up to n = d + 1, which is therefore the VC dimension, and grows like
+    :math:`n^d` after that. Points in general position are the worst case.
+
+    Args:
+        n: number of points, at least 1.
+        dimension: :math:`d`, at least 0; the half-spaces need not contain the origin.
+
+    Example:
+        >>> from ansatz.theory import half_space_growth
+        >>> [half_space_growth(n, 2) for n in (3, 4, 5)]  # of 8, 16 and 32
+        [8, 14, 22]
+
+    References:
+        Cover (1965), Geometrical and statistical properties of systems of linear inequalities,
+        eq. 6, with d + 1 in place of its d for the intercept.
+    """
+    _require_counts(n=n, dimension=dimension)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}.")
+    return 2 * sum(comb(n - 1, k) for k in range(dimension + 1))
+
+
+def sauer_bound(n: int, vc_dimension: int) -> int:
+    r"""Bounds the number of labellings of n points by a class of a given VC dimension.
+
+    .. math:: F(n) \le \sum_{k=0}^{v} \binom{n}{k} \le \Big(\frac{e n}{v}\Big)^v \quad (n \ge v)
+
+    Either all :math:`2^n` or polynomially many: nothing in between. Intervals on a line (v = 2)
+    attain it.
+
+    Args:
+        n: number of points.
+        vc_dimension: :math:`v`.
+
+    Example:
+        >>> from ansatz.theory import sauer_bound
+        >>> [sauer_bound(n, 3) for n in (3, 4, 10)]
+        [8, 15, 176]
+
+    References:
+        Sauer (1972), On the density of families of sets; Shelah (1972).
+    """
+    _require_counts(n=n, vc_dimension=vc_dimension)
+    return sum(comb(n, k) for k in range(vc_dimension + 1))
+
+
+def _require_counts(**counts: int) -> None:
+    for name, value in counts.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ValueError(f"{name} must be a whole number >= 0, got {value!r}.")
+
+
+def vc_bound(n: int, gap: float, growth: float) -> float:
+    r"""Bounds the chance that any function of a class has a training error far from its true one.
+
+    .. math:: P\Big( \sup_{f} |\ell(f) - \hat\ell(f)| > \epsilon \Big)
+        \le 8 F(n)\, e^{-n \epsilon^2 / 32}
+
+    It holds for every distribution of the data. Without the growth function F(n) it would be the
+    inequality for one function that was chosen before the data were seen.
+
+    Args:
+        n: rows of the training data.
+        gap: :math:`\epsilon > 0`.
+        growth: :math:`F(n)`, from :func:`half_space_growth` or :func:`sauer_bound`.
+
+    Returns:
+        The bound, at most 1.
+
+    Example:
+        >>> from ansatz.theory import half_space_growth, vc_bound
+        >>> round(vc_bound(20_000, 0.2, half_space_growth(20_000, 2)), 3)
+        0.044
+
+    References:
+        Devroye, Gyorfi & Lugosi (1996), A probabilistic theory of pattern recognition, thm. 12.5.
+    """
+    if not gap > 0:
+        raise ValueError(f"gap must be positive, got {gap}.")
+    return math.exp(min(0.0, math.log(8) + _log_growth(n, growth) - n * gap**2 / 32))
+
+
+def vc_gap(n: int, level: float, growth: float) -> float:
+    r"""Computes the gap that no function of a class exceeds, but for a given probability.
+
+    .. math:: \epsilon = \sqrt{\frac{32}{n} \log \frac{8 F(n)}{\delta}}
+
+    :func:`vc_bound` solved for :math:`\epsilon`.
+
+    Args:
+        n: rows of the training data.
+        level: :math:`\delta` in (0, 1), the probability of failure.
+        growth: :math:`F(n)`.
+
+    Example:
+        >>> from ansatz.theory import half_space_growth, vc_gap
+        >>> round(vc_gap(20_000, 0.05, half_space_growth(20_000, 2)), 2)
+        0.2
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must be in (0, 1), got {level}.")
+    return math.sqrt(32 / n * (math.log(8) + _log_growth(n, growth) - math.log(level)))
+
+
+def _log_growth(n: int, growth: float) -> float:
+    """The logarithm, also of a whole number that no float can hold."""
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}.")
+    if not growth >= 1:
+        raise ValueError(f"growth must be at least 1, got {growth}.")
+    return math.log(growth)
+
+
 def pseudo_dimension_rate(layers: int, parameters: int) -> float:
-    r"""The order of the VC and pseudo-dimension of networks with piecewise linear activations.
+    r"""Computes the order of the VC and pseudo-dimension of piecewise linear networks.
 
     .. math:: L N \log N
 
@@ -68,7 +187,7 @@ def log2_relu_growth(n: int, units: Sequence[int], parameters: Sequence[int]) ->
 
 
 def relu_vc_bound(widths: Sequence[int]) -> int:
-    r"""A bound on the VC dimension of fully connected rectified networks, constants included.
+    r"""Bounds the VC dimension of fully connected rectified networks, constants included.
 
     .. math:: v \le \max \{ n : 2^n \le F(n) \}
 

@@ -1,4 +1,4 @@
-"""How many balls cover a class of networks, one for all that compute the same function."""
+"""Covering numbers of classes of networks."""
 
 import itertools
 import math
@@ -19,7 +19,7 @@ def log10_covering_shallow(
     lipschitz: float = 1.0,
     discount: bool = True,
 ) -> float:
-    r"""The covering number of networks with one hidden layer, as its decimal logarithm.
+    r"""Computes the covering number of networks with one hidden layer, as log10.
 
     .. math:: N(\epsilon) \le \Big( \frac{16 B^2 (B_x + 1) \sqrt{d_0}\, d_1}{\epsilon} \Big)^{S}
         \frac{\rho^{S_h}}{d_1!}, \qquad S = d_0 d_1 + 2 d_1 + 1, \quad S_h = d_0 d_1 + d_1
@@ -63,7 +63,7 @@ def log10_covering_deep(
     lipschitz: float = 1.0,
     discount: bool = True,
 ) -> float:
-    r"""The covering number of networks with L hidden layers, as its decimal logarithm.
+    r"""Computes the covering number of networks with L hidden layers, as log10.
 
     .. math:: N(\epsilon) \le \Big( \frac{4 (L+1) (B_x + 1) (2B)^{L+2} \prod_{j=0}^{L} d_j}
         {\epsilon} \Big)^{S} \frac{\rho^{S_h}}{d_1! \cdots d_L!}
@@ -102,7 +102,7 @@ def log10_covering_deep(
 
 
 def log10_equivalent_weights(units: Sequence[int]) -> float:
-    r"""How many weight vectors compute the function of a generic one: the decimal logarithm.
+    r"""Counts the weight vectors with the function of a generic one, as log10.
 
     .. math:: \log_{10} (d_1! \, d_2! \cdots d_L!)
 

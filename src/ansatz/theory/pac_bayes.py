@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def pac_bayes_gap(kl: float, n: int, level: float) -> float:
-    r"""By how much the mean true error of a posterior may exceed its mean training error.
+    r"""Bounds how far the mean true error of a posterior may exceed its training error.
 
     .. math:: E_q \ell - E_q \hat\ell \le
         \sqrt{\frac{1}{2n} \Big( KL(q \| p) + \log \frac{2 \sqrt n}{\epsilon} \Big)}
@@ -35,7 +35,7 @@ def pac_bayes_gap(kl: float, n: int, level: float) -> float:
 
 
 def pac_bayes_risk(risk: float, kl: float, n: int, level: float) -> float:
-    r"""The largest mean true error that agrees with a posterior's mean training error.
+    r"""Computes the largest mean true error that agrees with a posterior's training error.
 
     .. math:: \sup \Big\{ r : \mathrm{kl}(\hat r \| r) \le \frac1n
         \Big( KL(q \| p) + \log \frac{2 \sqrt n}{\epsilon} \Big) \Big\}, \quad
@@ -72,7 +72,7 @@ def pac_bayes_risk(risk: float, kl: float, n: int, level: float) -> float:
 
 
 def gaussian_kl(mean: Tensor, sd: Tensor, prior_mean: Tensor, prior_sd: Tensor) -> Tensor:
-    r"""How far one Gaussian with independent coordinates is from another.
+    r"""Computes the KL divergence of two Gaussians with independent coordinates.
 
     .. math:: KL\big(N(m, s^2) \| N(m_0, s_0^2)\big) = \sum_i
         \log\frac{s_{0i}}{s_i} + \frac{s_i^2 + (m_i - m_{0i})^2}{2 s_{0i}^2} - \frac12

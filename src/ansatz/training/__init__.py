@@ -1,4 +1,4 @@
-"""The loop: objectives, steps, trainer, checkpoints."""
+"""Training: objectives, steps, the trainer and its callbacks."""
 
 from ansatz.training.fast.step import AnalyticStep as AnalyticStep
 from ansatz.training.callbacks import Callback as Callback

@@ -1,4 +1,4 @@
-"""Averages of the weights along the way: calmer than where the last step happens to land."""
+"""Averages of the weights over the steps, and copies of all that training changes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ _EVERY, _SOON = 4, 400  # an average over 40 steps and more looks at every fourt
 
 
 class Averaging:
-    r"""An average of all that moves, kept beside the weights.
+    r"""An average of the weights and running statistics over the steps.
 
     ``"ema"``, exponential: after update t,
 
@@ -26,15 +26,10 @@ class Averaging:
         d_t = \min\left(0.999, \frac{1 + t}{10 + t}\right)
 
     where the warm-up keeps the arbitrary start out of short runs. After 400 steps, when the average
-    is over more than 40, only every fourth counts, with the product of four :math:`d_t`: it says
-    the same at a quarter of the cost. ``"swa"``, stochastic weight averaging: the plain mean over
-    the steps of the last quarter of the budget. Before the first update the average is the weights
-    themselves. Running statistics are averaged with the weights.
-
-    Args:
-        kind: which of the two.
-        step: whose weights.
-        total: steps in the budget.
+    is over more than 40, only every fourth counts, with the product of four :math:`d_t`: nearly the
+    same average at a quarter of the cost. ``"swa"``, stochastic weight averaging: the plain mean
+    over the steps of the last quarter of the budget. Before the first update the average is the
+    weights themselves. Running statistics are averaged with the weights.
 
     References:
         Izmailov et al. (2018), Averaging weights leads to wider optima and better generalization.
@@ -63,7 +58,7 @@ class Averaging:
             self._pairs[1].append(whole)
 
     def update(self, number: int) -> None:
-        """After step ``number`` (from 1)."""
+        """Adds the weights after step ``number`` (from 1) to the average."""
         if self.kind == "swa":
             if number > self._start:
                 self.count += 1
@@ -77,7 +72,7 @@ class Averaging:
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """The network has the averaged weights inside, its own again after."""
+        """Gives the network the averaged weights inside, its own again after."""
         weights = self._pairs[1]
         kept = [weight.clone() for weight in weights]
         self.apply()
@@ -143,7 +138,7 @@ Snapshot = dict[str, Tensor]
 
 
 def snapshot(step: Step) -> Snapshot:
-    """A copy of all that training can change in the network and the objective.
+    """Copies all that training can change in the network and the objective.
 
     Frozen parameters are left out, unless they only rest for a time (``Unfreezing``): nothing
     moves them, and a teacher may be large.
@@ -160,7 +155,7 @@ def restore(step: Step, kept: Snapshot) -> None:
 
 
 def spoiled(step: Step, kept: Snapshot) -> bool:
-    """True when something that was finite in ``kept`` is not finite any more."""
+    """Whether something that was finite in ``kept`` is not finite any more."""
     # Compared with before, since a buffer may be infinite on purpose, as an attention mask is.
     live = moving(step)
     if any(is_sharded(t) for t in live.values()):

@@ -1,4 +1,4 @@
-"""Hooks into the loop, for what the trainer does not know about."""
+"""Callbacks, early stopping and the history of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Record = dict[str, float | int | bool | None]
 
 @dataclass
 class History:
-    """The evaluations of a run, how it ended, and what the user should know about it.
+    """The evaluations of a run, its stop reason and notes.
 
     A record has ``step``, ``epoch`` (a fraction), ``seconds``, ``running_loss`` (the mean over the
     period since the last record, in training mode, while the weights moved), ``valid_loss`` (whole
@@ -33,7 +33,7 @@ class History:
         best_step: after how many steps the restored weights were reached.
         best_loss: their validation loss; None without validation data.
         stop_reason: ``"epochs"``, ``"steps"``, ``"patience"``, ``"time limit"``, ``"interrupted"``,
-            ``"numerical failure"``, ``"error"``, or what a callback said.
+            ``"numerical failure"``, ``"error"``, or the reason of a callback.
         steps: updates in all.
         epochs: full passes over the training source.
         seconds: time spent, over all parts of a resumed run.
@@ -55,7 +55,7 @@ class History:
     notes: list[str] = field(default_factory=list)
 
     def losses(self, name: str) -> list[float | int | bool | None]:
-        """One column of the records."""
+        """Gives one column of the records."""
         return [record.get(name) for record in self.records]
 
     def state_dict(self) -> dict[str, Any]:
@@ -69,14 +69,7 @@ class History:
 
 
 class Run:
-    """What a callback can see of a fit in progress, and how it can end it.
-
-    Args:
-        step: the step that is being trained: its network, objective and optimizer.
-        total: steps that the budget allows.
-        period: steps in an epoch.
-        history: the evaluations so far.
-    """
+    """A fit in progress, as callbacks see it; they may stop it."""
 
     def __init__(self, step: Step | None, total: int, period: int, history: History) -> None:
         self.step, self.total, self.period, self.history = step, total, period, history
@@ -89,7 +82,7 @@ class Run:
 
 
 class Callback:
-    """Does nothing at every occasion; override the ones that matter.
+    """A listener to a fit; override the methods that matter.
 
     A callback that remembers something offers ``state_dict`` and ``load_state_dict``; the
     checkpoint then holds it.
@@ -103,20 +96,20 @@ class Callback:
     """
 
     def on_start(self, run: Run) -> None:
-        """Before the first step."""
+        """Runs before the first step."""
 
     def on_step(self, run: Run, logs: dict[str, float]) -> None:
-        """After each step, with what the step logged."""
+        """Runs after each step, with what the step logged."""
 
     def on_evaluation(self, run: Run, record: Record) -> None:
-        """After each evaluation."""
+        """Runs after each evaluation."""
 
     def on_end(self, run: Run, history: History) -> None:
-        """When training has ended, for whatever reason, and the best weights are back."""
+        """Runs when training has ended, and the best weights are back."""
 
 
 class Callbacks(NamedTuple):
-    """All callbacks, and those that want to hear of every step: the others cost a step nothing."""
+    """All callbacks, and those that listen to every step."""
 
     all: tuple[Callback, ...]
     each_step: tuple[Callback, ...]
@@ -139,7 +132,7 @@ class Callbacks(NamedTuple):
 
 
 class Stopping(Protocol):
-    """What decides, evaluation by evaluation, when enough has been learned."""
+    """The rule that stops a run, evaluation by evaluation."""
 
     @property
     def exhausted(self) -> bool:
@@ -160,11 +153,7 @@ class Stopping(Protocol):
 
 
 class EarlyStopping:
-    """Remembers the lowest loss and how many evaluations ago it was.
-
-    Args:
-        patience: evaluations without a new lowest loss that are endured; None for any number.
-    """
+    """Stops after a number of evaluations without a new lowest loss."""
 
     def __init__(self, patience: int | None) -> None:
         if patience is not None and patience < 1:
@@ -196,7 +185,7 @@ class EarlyStopping:
 
 
 class Unfreezing(Callback):
-    r"""Wakes one more group of layers, from the head towards x, at each of some epochs.
+    r"""Unfreezes one more group of layers, from the head towards x, at given epochs.
 
     With G groups and the given epochs :math:`e_1 \le e_2 \le \dots`, the number of frozen ones is
 

@@ -36,13 +36,7 @@ def _dense(tensor: Tensor) -> Tensor:
 
 
 class Finding(NamedTuple):
-    """The first bad tensor on the way from the inputs to the gradient.
-
-    Args:
-        place: where it is, in words.
-        rows: row numbers that it touches; empty when it is not tied to rows.
-        advice: what to do.
-    """
+    """The first bad tensor on the way from the inputs to the gradient."""
 
     place: str
     rows: list[int]

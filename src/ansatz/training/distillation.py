@@ -1,4 +1,4 @@
-"""Learning from a teacher's probabilities instead of, or beside, the labels."""
+"""Distillation: training on a teacher's probabilities, with or without the labels."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def tempered_cross_entropy(raw: Tensor, teacher: Tensor, temperature: float) -> 
 
 
 class Distillation(Supervised):
-    r"""Labels and a frozen teacher, mixed.
+    r"""The loss of the labels mixed with that of a frozen teacher.
 
     .. math:: (1 - m)\, \ell_{\text{labels}}(r, y) + m\, \ell_T(r, t)
 
@@ -100,7 +100,7 @@ class Distillation(Supervised):
         return self
 
     def forward(self, network: nn.Module, batch: Batch) -> Loss:
-        """What the optimiser minimises."""
+        """Computes what the optimiser minimises."""
         raw = self.raw(network, batch.inputs, batch.offset)
         with torch.no_grad():
             teacher: Any = self.teacher(*batch.inputs)

@@ -105,7 +105,7 @@ class GradientStep:
         return float(self.optimizer.param_groups[0]["lr"])
 
     def step(self, batch: Batch) -> Logs:
-        """One update; ``loss`` is the batch's mean without the penalty, ``count`` its weight."""
+        """Updates once; ``loss`` is the batch's mean without the penalty, ``count`` its weight."""
         if not self.network.training:
             self.network.train()
         if not self.objective.training:
@@ -120,7 +120,7 @@ class GradientStep:
         return logs
 
     def evaluate(self, batch: Batch) -> Loss:
-        """The plain loss in evaluation mode."""
+        """Computes the plain loss in evaluation mode."""
         while True:
             try:
                 pieces = micro_batches(batch, self.evaluation_pieces)
@@ -134,7 +134,7 @@ class GradientStep:
         return Loss(*(torch.stack(part).sum() for part in zip(*losses, strict=True)))
 
     def observe(self, value: float) -> None:
-        """Tells a schedule that listens (plateau) how an evaluation went."""
+        """Hands an evaluation to a schedule that listens (plateau)."""
         listen = getattr(self.schedule, "observe", None)
         if listen:
             listen(value)
@@ -229,7 +229,7 @@ class GradientStep:
         return logs
 
     def _as_it_fits(self, batch: Batch, backward: Callable[[Batch], Logs]) -> Logs:
-        """In as many pieces as the memory wants."""
+        """Computes in as many parts as the memory needs."""
         while True:
             try:
                 return backward(batch)
@@ -350,7 +350,7 @@ class GradientStep:
         raise error
 
     def _require_split(self, error: BaseException, batch: Batch, pieces: int) -> None:
-        """Lets an error pass unless it is a lack of memory that smaller pieces may cure."""
+        """Lets an error pass unless it is a lack of memory that smaller parts may cure."""
         if not is_out_of_memory(error):
             raise error
         self.optimizer.zero_grad()
@@ -400,9 +400,6 @@ def align_state(optimizer: torch.optim.Optimizer) -> None:
     Files hold numbers row by row. A parameter may lie otherwise (channels last), and torch's fused
     rules walk through parameter, gradient and moments by their place in memory: with unlike
     strides each weight would be moved by the moments of another.
-
-    Args:
-        optimizer: its state was just loaded; changed in place.
     """
     for parameter, state in optimizer.state.items():
         for name, value in state.items():

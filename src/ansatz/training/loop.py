@@ -1,4 +1,4 @@
-"""The loop itself: steps, evaluations and pauses, all of whose memory can be saved."""
+"""The training loop: steps, evaluations, checkpoints; all that it remembers can be saved."""
 
 import time
 import warnings
@@ -31,50 +31,24 @@ _SECONDS_BETWEEN_CHECKPOINTS = 30.0
 
 
 class Plan(NamedTuple):
-    """How long, and what to do every so often.
-
-    Args:
-        total: steps in the budget.
-        limit: ``"epochs"`` or ``"steps"``, whichever sets it.
-        evaluate_every: steps between evaluations.
-        evaluate_train: also evaluate the training source.
-        checkpoint_every: steps between checkpoints; None for every 30 seconds.
-        time_limit: seconds; None for no limit.
-        saves: whether checkpoints are written; by the first process, where there are several.
-        seed: of the random numbers of each process and step, where there are several.
-        stop_on_checkpoint_error: otherwise the run goes on without the checkpoint.
-    """
+    """The budget of a run in steps, and how often it evaluates and saves."""
 
     total: int
-    limit: str
+    limit: str  # "epochs" or "steps", whichever sets the total
     evaluate_every: int
     evaluate_train: bool = False
-    checkpoint_every: int | None = None
+    checkpoint_every: int | None = None  # None for every 30 seconds
     time_limit: float | None = None
     stop_on_checkpoint_error: bool = False
-    saves: bool = False
-    seed: int = 0
+    saves: bool = False  # by the first process, where there are several
+    seed: int = 0  # of each process and step, where there are several
 
 
 class Loop:
-    """One run from its first step to its last, in however many parts.
+    """Runs the steps, evaluations and checkpoints of one fit, in one part or several.
 
     Everything that the next step depends on is in :meth:`state`, and everything due (an evaluation,
     the end) follows from that state, so that where a run is cut in two makes no difference.
-
-    Args:
-        step: what one batch does.
-        train: where batches come from.
-        valid: what is evaluated; None for nothing.
-        plan: how long, how often.
-        patience: evaluations.
-        average: kept beside the weights; None for none.
-        callbacks: who is told.
-        device: where the weights are.
-        signals: a signal ends the run after the step.
-        folder: where checkpoints go; None for nowhere.
-        processes: who else takes part: all run the same loop, each with its rows of every batch,
-            and pause at the same step.
     """
 
     def __init__(
@@ -108,7 +82,7 @@ class Loop:
         self.view = Run(step, plan.total, len(train), self.history)
         self._start = snapshot(step)
         self._clock, self._seconds_before = time.monotonic(), 0.0
-        self._saved_number, self._said_failed = -1, False
+        self._saved_number, self._warned = -1, False
         self._next_save = self._clock + _SECONDS_BETWEEN_CHECKPOINTS
         self._set_events()
 
@@ -134,7 +108,7 @@ class Loop:
                 if average is not None:
                     average.update(self.number)
                 if each_step:
-                    self._tell(logs)
+                    self._report(logs)
                 if self.number >= self._next_event or (
                     self._wants_pause() if processes is None else processes.pause
                 ):
@@ -163,7 +137,7 @@ class Loop:
             return batch
         return to_device(batch, self.device)
 
-    def _tell(self, logs: dict[str, float]) -> None:
+    def _report(self, logs: dict[str, float]) -> None:
         self.view.number = self.number
         for callback in self.callbacks.each_step:
             callback.on_step(self.view, logs)
@@ -277,7 +251,7 @@ class Loop:
         return record
 
     def _signalled(self) -> bool:
-        # Of several processes, none may leave the others in the middle: the next pause will tell.
+        # Of several processes, none may leave the others in the middle: the next pause decides.
         return self.processes is None and self.signals.received is not None
 
     # --- the end ---------------------------------------------------------------------------------
@@ -315,7 +289,7 @@ class Loop:
         return self.number % self.plan.checkpoint_every == 0
 
     def save(self, finished: str | None = None) -> None:
-        """Writes a checkpoint; when that fails, goes on or stops as the plan says."""
+        """Writes a checkpoint; when that fails, goes on or stops by the plan."""
         if not self.plan.saves:
             return
         self._next_save = time.monotonic() + _SECONDS_BETWEEN_CHECKPOINTS
@@ -326,9 +300,9 @@ class Loop:
             if self.plan.stop_on_checkpoint_error:
                 raise
             self.history.notes.append(note)
-            if finished is not None or not self._said_failed:
+            if finished is not None or not self._warned:
                 warnings.warn(note, stacklevel=2)
-            self._said_failed = True
+            self._warned = True
 
     def _write(self, finished: str | None) -> None:
         self._complete(finished)

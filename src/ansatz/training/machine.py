@@ -1,4 +1,4 @@
-"""What a fit uses of the machine: device, threads, random numbers, signals, processes."""
+"""The machine of a fit: device, threads, random numbers, signals, processes."""
 
 import copy
 import os
@@ -30,7 +30,7 @@ NAMES = ("auto", "cpu", "cuda", "mps")
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """The device called ``name``; ``"auto"`` takes CUDA, else Apple's MPS, else the CPU.
+    """Gives the device ``name``; ``"auto"`` takes CUDA, else Apple's MPS, else the CPU.
 
     Example:
         >>> from ansatz.training import choose_device
@@ -54,7 +54,7 @@ def choose_device(name: str = "auto") -> torch.device:
 
 
 def refuse_half_precision(network: nn.Module, device: torch.device) -> None:
-    """Half-precision weights on a CPU without the instructions for them are refused.
+    """Refuses half-precision weights on a CPU without the instructions for them.
 
     There is no ``precision`` option: the weights' own dtype is the precision.
     """
@@ -92,16 +92,9 @@ def trusted_device(
     *,
     compute: Callable[..., list[Tensor]] = gradients,
 ) -> torch.device:
-    """``device`` if one forward and backward pass there agrees with the CPU, else the CPU.
+    """Gives ``device`` if a forward and backward pass there agree with the CPU, else the CPU.
 
     Only MPS is put to the test: some of its kernels have been wrong without an error.
-
-    Args:
-        network: its weights are on the CPU.
-        objective: gives the loss.
-        batch: on the CPU.
-        device: the one to test.
-        compute: gives loss and gradients on a device.
     """
     if device.type != "mps":
         return device
@@ -139,14 +132,9 @@ _WORTH_SHARING = 1e8
 
 
 def choose_threads(network: nn.Module, rows: int, processes: int = 1) -> int:
-    """1 for a small network, else as many as torch is allowed to use; never more than that.
+    """Chooses 1 thread for a small network, else as many as torch may use.
 
     A function of shapes alone, so that a resumed run makes the same choice.
-
-    Args:
-        network: the largest product of a weight with a batch decides; convolutions are large.
-        rows: rows per batch.
-        processes: how many share the cores of this machine, each with its part of the rows.
     """
     allowed = torch.get_num_threads()
     if processes > 1:
@@ -175,7 +163,7 @@ def using_threads(threads: int) -> Iterator[None]:
 def own_randomness(seed: int, device: torch.device) -> Iterator[None]:
     """Seeds torch's global generators inside; outside, the user's random state is as it was.
 
-    Torch's dropout draws from the global generators; there is no other way to reach it.
+    Torch's dropout draws from the global generators, and from nowhere else.
     """
     kept = random_state(device)
     try:
@@ -193,7 +181,7 @@ def own_randomness(seed: int, device: torch.device) -> Iterator[None]:
 def seed_step(
     seed: int, rank: int, number: int, device: torch.device, owned: dict[str, torch.Generator]
 ) -> None:
-    """Random numbers of one process and step, a pure function of (seed, rank, number).
+    """Seeds the random numbers of one process and step by (seed, rank, number).
 
     Each process of several draws its own dropout masks; since the stream begins anew with every
     step, a checkpoint by one process is enough to resume them all.
@@ -206,11 +194,6 @@ def seed_step(
         generator.manual_seed(derive(value, name))
 
 
-def owned_generators(*modules: nn.Module) -> dict[str, torch.Generator]:
-    """The generators that parts of the modules own, by a name that does not change."""
-    return _owned(modules)
-
-
 def random_state(device: torch.device, *modules: nn.Module) -> dict[str, Tensor]:
     """The state of torch's generators, and of any generator that a module owns."""
     state = {"cpu": torch.get_rng_state()}
@@ -218,7 +201,7 @@ def random_state(device: torch.device, *modules: nn.Module) -> dict[str, Tensor]
         state["cuda"] = torch.cuda.get_rng_state(device)
     elif device.type == "mps":
         state["mps"] = torch.mps.get_rng_state()
-    return state | {name: g.get_state() for name, g in _owned(modules).items()}
+    return state | {name: g.get_state() for name, g in owned_generators(*modules).items()}
 
 
 def set_random_state(state: dict[str, Any], device: torch.device, *modules: nn.Module) -> None:
@@ -228,12 +211,13 @@ def set_random_state(state: dict[str, Any], device: torch.device, *modules: nn.M
         torch.cuda.set_rng_state(state["cuda"], device)
     elif "mps" in state and device.type == "mps":
         torch.mps.set_rng_state(state["mps"])
-    for name, owned in _owned(modules).items():
+    for name, owned in owned_generators(*modules).items():
         if name in state:
             owned.set_state(state[name])
 
 
-def _owned(modules: tuple[nn.Module, ...]) -> dict[str, torch.Generator]:
+def owned_generators(*modules: nn.Module) -> dict[str, torch.Generator]:
+    """The generators that parts of the modules own, by a name that does not change."""
     return {
         f"{number}.{name}.{attribute}": value
         for number, module in enumerate(modules)
@@ -244,7 +228,7 @@ def _owned(modules: tuple[nn.Module, ...]) -> dict[str, torch.Generator]:
 
 
 class Signals:
-    """Notes the first SIGINT or SIGTERM; a second one stops at once.
+    """Records the first SIGINT or SIGTERM; a second one stops at once.
 
     Handlers are installed in the main thread only (Python allows no other), and put back after. A
     signal that is being ignored, as under nohup, stays ignored.
@@ -285,7 +269,7 @@ _opened: "Processes | None" = None
 
 
 def current_processes() -> "Processes | None":
-    """The processes that this one belongs to; None when it is by itself.
+    """Gives the processes that this one belongs to; None when it is the only one.
 
     A group that the program has opened is used as it is. Under ``torchrun``, or with its
     environment variables set, one is opened here and stays open until the program ends.
@@ -346,7 +330,7 @@ def alone() -> Iterator[None]:
 
 
 def in_all_processes(function: Callable[P, T]) -> Callable[P, T]:
-    """A function that all processes call, and leave together: what fails in one fails in all."""
+    """Wraps a function that all processes call: an error in one is raised in all."""
 
     @wraps(function)
     def call(*arguments: P.args, **options: P.kwargs) -> T:
@@ -360,11 +344,7 @@ def in_all_processes(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def by_first(compute: Callable[[], T]) -> T:
-    """What the first process computes, alone, for all; the others wait for it.
-
-    Args:
-        compute: gives something that JSON can say.
-    """
+    """Computes in the first process, and gives all processes the result (plain JSON)."""
     processes = current_processes()
     if processes is None:
         return compute()

@@ -1,4 +1,4 @@
-"""What is minimised and evaluated: sums of losses over outcomes, and what one step promises."""
+"""Objectives: what is minimised and evaluated, and the contract of a step."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -82,7 +82,7 @@ class Supervised(nn.Module):
         self.register_buffer("scale", scale)
 
     def attach(self, output: Tensor, offset: Tensor | None = None) -> Tensor:
-        """raw = shift + scale * output + offset; the offset is added to the linear predictor."""
+        """Computes raw = shift + scale * output + offset, added to the linear predictor."""
         raw = output
         if self.shift is not None and self.scale is not None:
             if self.shift.ndim == 2:
@@ -96,13 +96,13 @@ class Supervised(nn.Module):
     def raw(
         self, network: nn.Module, inputs: tuple[Any, ...], offset: Tensor | None = None
     ) -> Tensor:
-        """The parameters of the likelihood at ``inputs``."""
+        """Computes the parameters of the likelihood at ``inputs``."""
         return self.heads(network, inputs, offset)[0]
 
     def heads(
         self, network: nn.Module, inputs: tuple[Any, ...], offset: Tensor | None = None
     ) -> list[Tensor]:
-        """The same of every head of the network, the answer first."""
+        """Computes them for every head of the network, the answer first."""
         outputs = network(*inputs)
         return [
             self.attach(output if self.axis == -1 else output.movedim(self.axis, -1), offset)
@@ -110,14 +110,14 @@ class Supervised(nn.Module):
         ]
 
     def terms(self, network: nn.Module, batch: Batch) -> Tensor:
-        """The plain loss per outcome, unweighted."""
+        """Computes the plain loss per outcome, unweighted."""
         raw = self.raw(network, batch.inputs, batch.offset)
         if self._in_parts(batch):
             return self.likelihood.partial_loss(raw, batch.target, batch.weight)[0]
         return self.likelihood.loss(raw, batch.target)
 
     def forward(self, network: nn.Module, batch: Batch) -> Loss:
-        """What the optimiser minimises."""
+        """Computes what the optimiser minimises."""
         raw, *others = self.heads(network, batch.inputs, batch.offset)
         complete = _all_observed(batch.weight)
         target = batch.target if complete else observed(batch.target, batch.weight)
@@ -131,7 +131,7 @@ class Supervised(nn.Module):
         return weighted(terms, batch.weight, complete=complete)
 
     def evaluate(self, network: nn.Module, batch: Batch) -> Loss:
-        """What validation scores: the plain loss."""
+        """Computes the plain loss, which validation scores."""
         if not self.likelihood.additive:
             raw = self.raw(network, batch.inputs, batch.offset)
             return self._joint(raw, batch.target, batch.weight)
@@ -178,13 +178,7 @@ def observed(target: Any, weight: Tensor) -> Any:
 
 
 def weighted(terms: Tensor, weight: Tensor, *, complete: bool | None = None) -> Loss:
-    """Sum of weight * terms and sum of weights, over every outcome.
-
-    Args:
-        terms: one per outcome.
-        weight: the leading shape of ``terms``.
-        complete: True when no weight is 0, for a caller that knows.
-    """
+    """Sum of weight * terms and sum of weights, over every outcome."""
     if weight.shape != terms.shape:
         weight = weight.reshape(weight.shape + (1,) * (terms.ndim - weight.ndim)).expand_as(terms)
     product = terms * weight
@@ -199,7 +193,7 @@ def _all_observed(weight: Tensor) -> bool:
 
 
 class Step(Protocol):
-    """One update of some weights by one batch; all that it remembers is in its ``state_dict``.
+    """The contract of a step: an update of weights by one batch, with all its memory saved.
 
     ``network`` holds the weights that a checkpoint saves and that early stopping restores.
 
@@ -222,7 +216,7 @@ class Step(Protocol):
         ...
 
     def evaluate(self, batch: Batch) -> Loss:
-        """The plain loss of the batch in evaluation mode, without a gradient."""
+        """Computes the plain loss of the batch in evaluation mode, without a gradient."""
         ...
 
     def state_dict(self) -> dict[str, Any]:
@@ -235,7 +229,7 @@ class Step(Protocol):
 
 
 def evaluate_batch(network: nn.Module, objective: nn.Module, batch: Batch) -> Loss:
-    """The plain loss of one batch: ``objective.evaluate`` where there is one."""
+    """Computes the plain loss of one batch, by ``objective.evaluate`` where there is one."""
     with evaluation_mode(network, objective), torch.no_grad():
         score = getattr(objective, "evaluate", objective)
         return score(network, batch)
@@ -249,15 +243,7 @@ def mean_loss(
     stop: Callable[[], bool] = lambda: False,
     processes: Processes | None = None,
 ) -> float | None:
-    """Sum of totals / sum of counts over all of ``source``: a short last batch counts as it should.
-
-    Args:
-        step: whose weights and objective are evaluated.
-        source: its epoch 0 is taken.
-        move: brings a batch to the weights' device.
-        stop: asked before each batch; when it says True, the answer is None.
-        processes: each of them takes its own rows of every batch; all get the same number.
-    """
+    """Computes the mean loss over all of ``source``; None when ``stop`` asks to leave early."""
     losses: list[Loss] = []
     with evaluation_mode(step.network, step.objective):
         for batch in source.batches(epoch=0):

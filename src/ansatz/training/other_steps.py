@@ -51,7 +51,7 @@ class NewtonStep:
         self.optimizer = Newton(parameters, damping=damping)
 
     def step(self, batch: Batch) -> dict[str, float]:
-        """One update; ``loss`` is the mean before it."""
+        """Updates once; ``loss`` is the mean before it."""
         self.network.train()
         self.objective.train()
 
@@ -67,7 +67,7 @@ class NewtonStep:
         return {"loss": float(loss), "count": float(batch.weight.sum())}
 
     def evaluate(self, batch: Batch) -> Loss:
-        """The plain loss of the batch in evaluation mode, without a gradient."""
+        """Computes the plain loss of the batch in evaluation mode, without a gradient."""
         return evaluate_batch(self.network, self.objective, batch)
 
     def state_dict(self) -> dict[str, Any]:

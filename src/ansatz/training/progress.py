@@ -1,4 +1,4 @@
-"""What a user sees while it trains: one line that moves, or a few that stay."""
+"""Progress of a fit: a bar, lines for a log, TensorBoard."""
 
 import sys
 import time
@@ -14,12 +14,7 @@ MOST_LINES = 20
 
 
 class Bar(Callback):
-    """One line, rewritten at most ten times a second (twice in a notebook).
-
-    Args:
-        stream: a terminal, or a notebook's stderr.
-        interval: least number of seconds between two drawings.
-    """
+    """Shows one line, rewritten at most ten times a second (twice in a notebook)."""
 
     def __init__(self, stream: TextIO | None = None, interval: float = 0.1) -> None:
         self.stream = stream or sys.stderr
@@ -55,11 +50,7 @@ class Bar(Callback):
 
 
 class Lines(Callback):
-    """One line per evaluation, some twenty in all; no carriage return, so it is fit for a log.
-
-    Args:
-        stream: where they go; stderr by default.
-    """
+    """Writes about twenty lines in all, one per evaluation, for a log."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream or sys.stderr
@@ -89,9 +80,6 @@ class TensorBoard(Callback):
     """Writes every number of every record as a scalar.
 
     A resumed run hides the points after the step it resumed from, so no curve is drawn twice.
-
-    Args:
-        folder: for ``tensorboard --logdir``.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -119,7 +107,7 @@ class TensorBoard(Callback):
 
 
 def create_progress(level: Level, stream: TextIO | None = None) -> Callback | None:
-    """0 shows nothing, 1 a bar, 2 lines; ``"auto"`` a bar for people and lines for logs.
+    """Creates the display: 0 none, 1 a bar, 2 lines; ``"auto"`` lines where output is no terminal.
 
     A bar needs a terminal or a notebook; anywhere else 1 means 2.
     """

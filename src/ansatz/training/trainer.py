@@ -1,4 +1,4 @@
-"""Who trains: budget, device, threads, random numbers, signals and checkpoints around the loop."""
+"""The trainer: budget, device, threads, signals and checkpoints around the loop."""
 
 import logging
 import math
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 
 class Trainer:
-    """Repeats a step over a source of batches, and leaves the best weights it found.
+    """Trains: repeats a step over a source of batches, and leaves the best weights it found.
 
     The best weights by validation loss are in the network whenever training ends: budget, patience,
     time limit, interrupt or failure. With an average, they are averaged weights. Without validation
@@ -151,7 +151,7 @@ class Trainer:
         self.nothing_to_do = False
 
     def fit(self, step: Step, train: Source, valid: Source | None = None) -> History:
-        """Trains; returns what happened.
+        """Trains the step's weights, and returns the history of the run.
 
         Raises:
             NumericalError: a loss or gradient is not finite; the update was not applied.

@@ -1,4 +1,4 @@
-"""How a configuration does on folds of the rows to learn from."""
+"""Scores of a configuration on folds of the training rows."""
 
 import copy
 import time
@@ -98,7 +98,7 @@ def _until(deadline: float | None, limit: float | None = None) -> float | None:
 
 
 def make_folds(learn: Job, count: int, seed: int) -> Folds:
-    """Folds of the rows to learn from; by group and, forward, by time."""
+    """Splits the training rows into folds; by group and, forward, by time."""
     folds = [
         (inside, outside)
         for inside, outside in choose_folds(learn, count, derive(seed, "tuning") >> 32)
@@ -106,7 +106,7 @@ def make_folds(learn: Job, count: int, seed: int) -> Folds:
     ]
     if len(folds) < 2:
         raise DataError(
-            f"{len(learn.y)} rows to learn from cannot be parted into {count} folds to search by."
+            f"{len(learn.y)} training rows cannot be split into {count} folds to search by."
         )
     return folds
 
@@ -114,7 +114,7 @@ def make_folds(learn: Job, count: int, seed: int) -> Folds:
 def comparable_likelihoods(folds: InnerFolds, candidates: list[str]) -> tuple[list[str], list[str]]:
     """The candidates whose scores have one measure with the default's, and the others.
 
-    Told by the constant model of each: a density and probabilities cannot compete.
+    Compared by the constant model of each: a density and probabilities cannot compete.
     """
     others = [likelihood for likelihood in candidates if likelihood != folds.likelihood]
     if not others:

@@ -20,7 +20,7 @@ class Tuning:
     """What a search found, and whether it is worth anything.
 
     Args:
-        fit: the chosen configuration, fitted to all rows to learn from and evaluated on the test
+        fit: the chosen configuration, fitted to all training rows and evaluated on the test
             rows, which the search never saw.
         default: the default recipe, fitted and evaluated likewise.
         trials: all of them; number 0 is the default recipe.
@@ -29,7 +29,7 @@ class Tuning:
         folds: the number of inner folds.
         comparison: of the two fits on the test rows; None without test rows.
         verdict: one sentence.
-        notes: what is to be said about the search.
+        notes: on the search.
         seconds: of it all.
 
     Example:
@@ -44,7 +44,7 @@ class Tuning:
     best: Trial
     space: Space
     folds: int
-    learned: float  # rows learned from per row evaluated, in an inner fold
+    learned: float  # training rows per row evaluated, in an inner fold
     comparison: Comparison | None
     verdict: str
     notes: list[str] = field(default_factory=list)
@@ -123,7 +123,7 @@ def finished_search(place: Path | None, fingerprint: dict[str, str], resume: boo
     kept = model.evidence.get("tuning")
     if kept is None or kept.get("fingerprint") != fingerprint:
         raise UsageError(
-            f"{place} is no search with this table and these options. Choose another --out, or "
+            f"{place} is not a search with this table and these options. Choose another --out, or "
             "--overwrite it."
         )
     try:

@@ -60,7 +60,7 @@ def next_point(space: Space, trials: Sequence[Trial], number: int, seed: int) ->
 def _distribution(dimension: Range | Choice) -> "BaseDistribution":
     from optuna import distributions
 
-    if isinstance(dimension, Choice):  # by place: a list is no value that optuna knows
+    if isinstance(dimension, Choice):  # by place: optuna does not take a list as a value
         return distributions.CategoricalDistribution(list(range(len(dimension.values))))
     if dimension.whole:
         return distributions.IntDistribution(
@@ -80,7 +80,7 @@ def _decode(dimension: Range | Choice, value: Any) -> Any:
         return dimension.values[value]
     if dimension.whole:
         return value
-    # Three digits are enough to tell trials apart, and make a recipe that can be read.
+    # Three digits are enough to distinguish trials, and make a recipe that can be read.
     return min(max(float(f"{value:.3g}"), dimension.low), dimension.high)
 
 
@@ -100,15 +100,6 @@ def search(
     """Adds trials to the journal until there are so many, or the time is up.
 
     Trial 0 is the default recipe, so that the search cannot do worse than it on its own folds.
-
-    Args:
-        folds: evaluate configurations.
-        space: what may vary.
-        journal: finished trials, some of them perhaps from an earlier run.
-        default: the default recipe as a point of the space, if it lies in it.
-        trials: how many in all, the default not counted.
-        time_limit: seconds from now.
-        progress: called with trials done, their number in all, and the best so far.
 
     Returns:
         Whether the time was up before the trials were done.

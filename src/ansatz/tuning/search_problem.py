@@ -26,7 +26,7 @@ SHARE = 0.2  # of the rows, kept from the search
 def build_search(
     request: Request, problem: Problem, changes: Sequence[str] | Mapping[str, Any], folds: int
 ) -> tuple[InnerFolds, Space, list[str]]:
-    """The folds that evaluate trials, the space of the search, and what is to be said about it."""
+    """The folds that evaluate trials, the space of the search, and notes on it."""
     options, given = request.options, request.settings()
     network, asked = network_of(request, problem), read_space(changes)
     task = task_of(request, problem)
@@ -51,8 +51,8 @@ def build_search(
         require_answers(each, learn)
     if len(problem.candidates) > 1:
         likelihood = choose_likelihood(task, problem.candidates, learn).likelihood
-    parted = make_folds(learn, folds, options["seed"])
-    inner = InnerFolds(request, problem, rows.parts.learn, parted, likelihood, network)
+    inner_folds = make_folds(learn, folds, options["seed"])
+    inner = InnerFolds(request, problem, rows.parts.learn, inner_folds, likelihood, network)
     candidates, gone = _likelihoods(inner, asked)
     whole = _space(task, learn, tried, takes, candidates)
     fixed = {*given, *(("width", "depth") if "widths" in given or "widths" in asked else ())}

@@ -106,7 +106,7 @@ def _search(
             progress=how["progress"],
         )
     except KeyboardInterrupt as stop:
-        if place is not None:  # the command says how to go on
+        if place is not None:  # the command reports how to go on
             stop.step, stop.checkpoint = None, journal.folder  # type: ignore[attr-defined]
         raise
     if late:
@@ -168,7 +168,7 @@ def _verdict(best: Trial, count: int, comparison: Comparison | None) -> str:
         )
     if comparison.better is None:
         return (
-            "The search found nothing that the test rows can tell from the default recipe. "
+            "The search found nothing that the test rows can distinguish from the default recipe. "
             f"{comparison.verdict}"
         )
     return comparison.verdict
@@ -179,7 +179,7 @@ def _fingerprint(inner: InnerFolds, whole: Space) -> dict[str, str]:
     settings = {
         "options": {name: repr(value) for name, value in inner.request.settings().items()},
         "settings": [options["inference"], options["seed"], options["device"]],
-        "uses": problem.column_roles.model_dump(),
+        "column_roles": problem.column_roles.model_dump(),
         "columns": [(column.name, column.role) for column in problem.columns],
         "likelihoods": [inner.likelihood, *problem.candidates],
         "network": inner.network,

@@ -148,7 +148,7 @@ def test_masks_are_coded_by_sorted_values():
     [
         (np.arange(256).reshape(1, 16, 16), {}, "256 different values, more than 255"),
         (np.zeros((1, 2, 2)), {"classes": ["a", "b"]}, "1 values 0; 2 classes are named"),
-        (np.full((1, 2, 2), -1), {}, "no cell has a class"),
+        (np.full((1, 2, 2), -1), {}, "no pixel has a class"),
         (np.full((1, 2, 2), 0.5), {}, "not whole"),
         (np.array([[["a"]]]), {}, "expected whole numbers"),
         (np.zeros((1, 1, 2, 2, 2)), {}, "expected"),

@@ -145,7 +145,7 @@ def test_colours_of_a_stack_are_channels(tmp_path):
 VOLUMES = {
     "b.tif has 2 pages of 4 x 6, the first file 3 of 4 x 6: volumes keep one shape": pages(2),
     "b.tif has 3 pages of 4 x 5, the first file 3 of 4 x 6": pages(3, size=(4, 5)),
-    "b.tif has one page, which is no volume": pages(1),
+    "b.tif has one page, which is not a volume": pages(1),
     "b.tif page 2 is 3 x 3, the first 4 x 6: the pages of a volume have one size": [
         pages(1)[0],
         np.zeros((3, 3), np.uint8),

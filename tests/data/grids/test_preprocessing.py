@@ -34,7 +34,7 @@ def test_a_weight_of_two_is_an_example_twice():
     by_weight = GridPreprocessor.fit(Grids.of(x, channels="first"), weight)
     by_copies = GridPreprocessor.fit(Grids.of(twice, channels="first"))
     assert by_weight.mean == pytest.approx(by_copies.mean)
-    assert by_weight.spread == pytest.approx(by_copies.spread)
+    assert by_weight.scale == pytest.approx(by_copies.scale)
 
 
 def test_a_channel_without_spread_is_only_shifted():
@@ -61,7 +61,7 @@ def test_the_state_is_plain_and_comes_back():
     "change",
     [
         {"mean": [0.0]},
-        {"spread": [1.0, 0.0, 1.0]},
+        {"scale": [1.0, 0.0, 1.0]},
         {"mean": [0.0, float("nan"), 0.0]},
         {"shape": []},
         {"unit": "many"},
@@ -71,8 +71,8 @@ def test_a_damaged_state_is_refused(change):
     state = GridPreprocessor((3, 4, 5), [0.0] * 3, [1.0] * 3, 1.0).state()
     with pytest.raises(DataError, match=r"preprocessing of grids"):
         GridPreprocessor.from_state({**state, **change})
-    state.pop("spread")
-    with pytest.raises(DataError, match=r"spread"):
+    state.pop("scale")
+    with pytest.raises(DataError, match=r"scale"):
         GridPreprocessor.from_state(state)
 
 
@@ -92,10 +92,10 @@ def test_rounding_is_no_spread(count, value):
     x = torch.full((count, 2, 20, 20), value, dtype=torch.uint8)
     x[:, 0] = torch.randint(256, (count, 20, 20), dtype=torch.uint8)
     found = GridPreprocessor.fit(Grids.of(x, "first"))
-    assert found.spread[1] == 1 and 0.2 < found.spread[0] < 0.4
+    assert found.scale[1] == 1 and 0.2 < found.scale[0] < 0.4
 
 
 def test_large_values_of_little_spread_keep_it():
     x = 1000 + torch.randn(50, 1, 6, 6)
     found = GridPreprocessor.fit(Grids.of(x, "first"))
-    assert found.spread[0] == pytest.approx(x.std(correction=0).item(), rel=1e-4)
+    assert found.scale[0] == pytest.approx(x.std(correction=0).item(), rel=1e-4)

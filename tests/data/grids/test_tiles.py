@@ -1,4 +1,4 @@
-"""One labelled scene as several examples: every cell in one tile, nothing of it lost."""
+"""One labelled scene as several examples: every pixel in one tile, nothing of it lost."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ every_scene = pytest.mark.parametrize("shape, tiles, axis", SCENES.values(), ids
 
 
 def scenes(shape, count=2):
-    """Examples whose cells all have different numbers, and their masks."""
+    """Examples whose pixels all have different numbers, and their masks."""
     x = np.arange(count * np.prod(shape), dtype=np.float32).reshape(count, *shape)
     masks = np.random.default_rng(0).integers(0, 3, (count, *shape[1:]))
     return x, masks
@@ -37,19 +37,19 @@ def framed(x):
     return pd.DataFrame({"age": np.arange(len(x))}), Grids.of(x, channels="first")
 
 
-def own_cells(cells, tiles):
-    return [range(k * cells // tiles, (k + 1) * cells // tiles) for k in range(tiles)]
+def own_pixels(pixels, tiles):
+    return [range(k * pixels // tiles, (k + 1) * pixels // tiles) for k in range(tiles)]
 
 
 @every_scene
 def test_tiles_are_slices(shape, tiles, axis):
     x, masks = scenes(shape)
     table = table_of(x, masks, tiles=tiles)
-    cells = shape[1 + axis]
-    length = max(map(len, own_cells(cells, tiles)))
+    pixels = shape[1 + axis]
+    length = max(map(len, own_pixels(pixels, tiles)))
     expected, labels = [], []
     for example, mask in zip(x, masks, strict=True):
-        for own in own_cells(cells, tiles):
+        for own in own_pixels(pixels, tiles):
             lacks = length - len(own)
             assert lacks in (0, 1)
             part = np.moveaxis(example, 1 + axis, -1)[..., own.start : own.stop]
@@ -66,8 +66,8 @@ def test_tiles_are_slices(shape, tiles, axis):
 def test_no_cell_is_lost_and_none_is_in_two_tiles(shape, tiles, axis):
     x, masks = scenes(shape, count=1)
     table = table_of(x, masks, tiles=tiles)
-    known = table.masks.load().numpy() >= 0  # the cells filled in are the unlabelled ones
-    blocks = np.moveaxis(table.grids.load().numpy(), 1, -1)[known]  # (cells, C)
+    known = table.masks.load().numpy() >= 0  # the pixels filled in are the unlabelled ones
+    blocks = np.moveaxis(table.grids.load().numpy(), 1, -1)[known]  # (pixels, C)
     assert_array_equal(np.sort(blocks.ravel()), x.ravel())
     whole = np.concatenate(
         [
@@ -88,14 +88,14 @@ def test_a_cell_filled_in_is_the_mirrored_image_and_has_no_label():
 
 
 def test_the_length_differs_by_a_cell_at_most():
-    for cells in range(16, 90):
-        for tiles in range(2, cells // 8 + 1):
-            cut = Cut(tiles, -1, cells)
-            blocks = [cut.block(np.arange(cells), k, fill=-1) for k in range(tiles)]
+    for pixels in range(16, 90):
+        for tiles in range(2, pixels // 8 + 1):
+            cut = Cut(tiles, -1, pixels)
+            blocks = [cut.block(np.arange(pixels), k, fill=-1) for k in range(tiles)]
             assert {len(block) for block in blocks} == {cut.length}
             assert max((block < 0).sum() for block in blocks) <= 1
             joined = np.concatenate(blocks)
-            assert_array_equal(joined[joined >= 0], np.arange(cells))
+            assert_array_equal(joined[joined >= 0], np.arange(pixels))
 
 
 def scene_folder(folder, shape=(20, 48), count=1, empty=()):
@@ -119,7 +119,7 @@ def test_tiles_have_names_rows_and_a_note(tmp_path):
     assert table.frame["tile"].tolist() == [1, 2, 3, 4] * 2
     assert table.frame["image"].tolist() == ["images/a.npy"] * 4 + ["images/b.npy"] * 4
     (note,) = table.notes
-    assert "4 tiles of 20 x 12 along its longest axis, the width of 48 cells" in note
+    assert "4 tiles of 20 x 12 along its longest axis, the width of 48 pixels" in note
     assert "share a border" in note
 
 
@@ -130,7 +130,7 @@ def test_columns_go_with_every_tile():
 
 def test_a_tile_without_a_label_is_left_out_and_told(tmp_path):
     folder = scene_folder(tmp_path / "s", empty=range(10, 30))
-    table = read_grids(folder, tiles=5)  # of 48 cells: 9, 10, 9, 10 and 10
+    table = read_grids(folder, tiles=5)  # of 48 pixels: 9, 10, 9, 10 and 10
     assert table.frame["tile"].tolist() == [1, 2, 4, 5]
     assert len(table.masks) == len(table.grids) == 4
     assert "left out: 1 (images/a.npy tile 3)" in table.notes[-1]
@@ -156,10 +156,10 @@ def test_tiles_are_two_at_least(tiles):
 
 def test_tiles_of_fewer_than_eight_cells_are_refused_with_the_most_that_are_possible():
     x, masks = scenes((1, 10, 47))
-    with pytest.raises(UsageError, match=r"6 tiles of 47 cells .* shorter than 8.*--tiles 5"):
+    with pytest.raises(UsageError, match=r"6 tiles of 47 pixels .* shorter than 8.*--tiles 5"):
         read_grids({"x": x, "masks": masks}, tiles=6)
     assert len(read_grids({"x": x, "masks": masks}, tiles=5)) == 10
-    with pytest.raises(UsageError, match=r"15 cells, too few for two tiles"):
+    with pytest.raises(UsageError, match=r"15 pixels, too few for two tiles"):
         table_of(*scenes((1, 15, 15)), tiles=2)
 
 

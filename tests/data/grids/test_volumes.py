@@ -7,7 +7,7 @@ import torch
 from numpy.testing import assert_array_equal
 
 from ansatz.data.grids import read_grids
-from ansatz.data.grids.volumes import read_nifti, write_nifti
+from ansatz.data.grids.volumes import _TYPES, read_nifti
 from ansatz.errors import DataError
 
 LIMIT = 10**7
@@ -36,6 +36,12 @@ def header(order, sizes, code, slope=1.0, intercept=0.0, offset=352.0):
     struct.pack_into(f"{order}3f", raw, 108, offset, slope, intercept)
     raw[344:348] = b"n+1\0"
     return bytes(raw)
+
+
+def write_nifti(path, values):
+    code = next(k for k, name in _TYPES.items() if np.dtype(name) == values.dtype)
+    content = header("<", values.shape[::-1], code) + values.tobytes()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
 
 
 def second_header(order, sizes, code, slope=1.0, intercept=0.0, offset=544):

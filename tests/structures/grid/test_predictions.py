@@ -60,7 +60,7 @@ def test_a_model_of_bytes_standardises_them_by_the_mean_and_spread_of_all_cells(
     everything = images.astype(float) / 255
     # No example is held out of the moments of fewer than 500 but those that stop the training.
     assert learned.mean[0] == pytest.approx(everything.mean(), abs=0.02)
-    assert learned.spread[0] == pytest.approx(everything.std(), abs=0.02)
+    assert learned.scale[0] == pytest.approx(everything.std(), abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_class_that_only_the_test_has_is_told(tmp_path):
     (folder / "test" / "new").mkdir()
     Image.fromarray(np.zeros((8, 8), np.uint8)).save(folder / "test" / "new" / "0.png")
     fit = ansatz.fit(folder, **SETTINGS)
-    assert any("no row to learn from is of class new" in note for note in fit.notes)
+    assert any("no training row is of class new" in note for note in fit.notes)
 
 
 def test_a_share_that_is_asked_for_mixes_the_folders(tmp_path):

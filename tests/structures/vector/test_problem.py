@@ -20,10 +20,10 @@ PROPOSALS = {
 @pytest.mark.parametrize("values, likelihood", PROPOSALS.values(), ids=PROPOSALS)
 def test_a_likelihood_is_proposed_by_the_support(values, likelihood):
     problem = build_problem({"x": CYCLE % 11, "y": values}, ColumnRoles(target=["y"]))
-    assert likelihood in problem.likelihoods and (problem.kind == "number") == (
+    assert likelihood in problem.candidates and (problem.kind == "number") == (
         likelihood == "normal"
     )
-    assert len(problem.likelihoods) > 1 or any(likelihood in note for note in problem.notes)
+    assert len(problem.candidates) > 1 or any(likelihood in note for note in problem.notes)
 
 
 def test_a_likelihood_that_is_given_is_not_explained():
@@ -104,10 +104,9 @@ def test_whole_numbers_with_an_exposure_are_counts():
     table = {"x": CYCLE % 11, "years": 1 + CYCLE % 3, "y": CYCLE % 4}
     assert build_problem(table, ColumnRoles(target=["y"], exposure="years")).likelihood == "poisson"
     assert (
-        "normal"
-        not in build_problem(table, ColumnRoles(target=["y"], exposure="years")).likelihoods
+        "normal" not in build_problem(table, ColumnRoles(target=["y"], exposure="years")).candidates
     )
-    assert "normal" in build_problem(table, ColumnRoles(target=["y"])).likelihoods
+    assert "normal" in build_problem(table, ColumnRoles(target=["y"])).candidates
 
 
 def test_an_exposure_beside_an_identity_link_is_told():

@@ -1,7 +1,6 @@
-"""Why a generator minimises -log D and not log(1 - D)."""
+"""A generator minimises -log D, since log(1 - D) has no gradient where D rejects."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -9,9 +8,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(generator: torch.Generator, *, logits: int = 81) -> Finding:
@@ -78,7 +75,7 @@ def slope(f: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Sizes of both gradients over the logit."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
@@ -94,7 +91,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="non-saturating-loss",
-    title="Why a generator's loss is -log D",
+    title="A generator minimises -log D, for its gradient",
     statement=(
         "When the discriminator rejects a sample, the gradient of log(1-q) in its logit vanishes "
         "(-4.5e-5 at the logit -10), while that of -log q is -1; at q = 1 it is bounded by 1. A "

@@ -77,7 +77,10 @@ claim = Claim(
     ),
     sources=("E46", "M258"),
     measure=measure,
-    reference="Bahdanau et al. (2015), eqs. 5 and 6. https://arxiv.org/abs/1409.0473",
+    reference=(
+        "Bahdanau, Cho and Bengio (2015), Neural machine translation by jointly learning to align "
+        "and translate, eqs. 5 and 6. https://arxiv.org/abs/1409.0473"
+    ),
     full={"source": 100, "target": 100},
     errata=(Erratum("E46", "c_t = Σ_i a_it ζ_i", "c_i = Σ_j a_ij ζ_j"),),
 )

@@ -1,14 +1,10 @@
 """Sinusoidal positions: the product of two depends on their distance only."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 BASE = 10_000.0
 
@@ -92,7 +88,7 @@ def best_linear(before: np.ndarray, after: np.ndarray) -> float:
     return float(np.abs(before @ found - after).max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Products over the position."""
     from ansatz.figures.style import LINEAR, MODEL
 
@@ -121,7 +117,10 @@ claim = Claim(
     ),
     sources=("E47", "M266"),
     measure=measure,
-    reference="Vaswani et al. (2017), section 3.5. https://arxiv.org/abs/1706.03762",
+    reference=(
+        "Vaswani et al. (2017), Attention is all you need, section 3.5. "
+        "https://arxiv.org/abs/1706.03762"
+    ),
     full={"size": 128, "positions": 2_000},
     errata=(Erratum("E47", "ω_k = C^(k/d)", "ω_k = 10000^(-2⌊k/2⌋/d)"),),
     draw=draw,

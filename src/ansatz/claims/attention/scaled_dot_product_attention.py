@@ -1,16 +1,12 @@
 """Attention: each output is a convex mixture of all values."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(
@@ -80,7 +76,7 @@ def score_variance(size: int, draws: int, generator: torch.Generator) -> float:
     return float(((q * k).sum(1) ** 2).mean())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The variance of a score over its dimension."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
@@ -113,7 +109,9 @@ claim = Claim(
     ),
     sources=("E45", "M262"),
     measure=measure,
-    reference="Vaswani et al. (2017), eq. 1. https://arxiv.org/abs/1706.03762",
+    reference=(
+        "Vaswani et al. (2017), Attention is all you need, eq. 1. https://arxiv.org/abs/1706.03762"
+    ),
     full={"sizes": (4, 16, 64, 256, 1024), "draws": 20_000},
     errata=(Erratum("E45", "Σ softmax_t(ω_i) v_i", "Σ_t softmax_t(ω_i) v_t"),),
     draw=draw,

@@ -1,20 +1,16 @@
 """Rotations and flips undo each other, and training on all of them makes the fit symmetric."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.data.augmentation import Flip
 from ansatz.data.augmentation.colors import blended, gray
 from ansatz.data.augmentation.moves import rotate_quarters as quarter_turned
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, side: int = 6, rows: int = 80) -> Finding:
@@ -103,7 +99,7 @@ def gap(a: Tensor, b: Tensor) -> float:
     return float((a - b).abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The weights of the two fits."""
     panels = paper.subplots(1, 2)
     titles = ("fitted to images as they are ...", "... and to all eight turns and flips")

@@ -1,16 +1,12 @@
 """AlexNet's colour noise is centred and follows the principal colours."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.data.augmentation import PcaColor
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, draws: int = 20_000, deviation: float = 0.1) -> Finding:
@@ -18,7 +14,7 @@ def measure(generator: torch.Generator, *, draws: int = 20_000, deviation: float
     mix = torch.randn(3, 3, generator=generator, dtype=torch.float64)
     pixels = torch.randn(2_000, 3, generator=generator, dtype=torch.float64) @ mix
     covariance = pixels.T.cov()  # Σ of the three channels
-    augment = PcaColor.fit(pixels.unsqueeze(2), spread=deviation)
+    augment = PcaColor.fit(pixels.unsqueeze(2), scale=deviation)
     black = torch.zeros(draws, 3, 1, dtype=torch.float64)  # what is added to it is the shift
     shifts = augment(black, None, generator)[0].squeeze(2)  # Σ_i α_i λ_i p_i for each image
     values = torch.tensor(augment.values, dtype=torch.float64)
@@ -69,7 +65,7 @@ def mean_gap(shifts: Tensor) -> float:
     return float((shifts.mean(0) / (shifts.std(0) / len(shifts) ** 0.5)).abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The variance of the shift along each principal colour."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,22 +1,18 @@
 """One step of the log-sum-exp memory is softmax attention, and lowers its energy."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import DenseAssociativeMemory
 from ansatz.figures.style import LINEAR, MODEL, THIRD
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
     generator: torch.Generator, *, patterns: int = 30, features: int = 16, states: int = 40
 ) -> Finding:
-    """The step beside torch's attention, beside the gradient of the energy, and what it lowers."""
+    """The step beside torch's attention, beside the gradient of the energy, and its energy."""
     X = torch.randn(patterns, features, generator=generator, dtype=torch.float64)
     x = torch.randn(states, features, generator=generator, dtype=torch.float64)
     memory = DenseAssociativeMemory(X, beta=features**-0.5)
@@ -76,7 +72,7 @@ def energies(X: torch.Tensor, x: torch.Tensor, beta: float, sign: float = -1.0) 
     return torch.stack(found)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The energy along the steps, for three temperatures."""
     panels = paper.subplots(1, 3)
     for panel, (beta, path), colour in zip(

@@ -2,17 +2,14 @@
 
 import itertools
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import version_space
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, points: int = 6, features: int = 3) -> Finding:
@@ -87,7 +84,7 @@ def recurrence(s: int, n: int) -> int:
     return row[n]
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The share of labellings that can be realized, by points per dimension."""
     axes = paper.subplots()
     for n, colour in ((2, MODEL), (3, THIRD), (30, LINEAR), (300, INK)):

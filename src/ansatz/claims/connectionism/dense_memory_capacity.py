@@ -1,18 +1,17 @@
 """An energy of order k holds patterns in proportion to n^(k-1)."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from scipy.stats import binom, norm
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.connectionism.hopfield_descent import random_signs
 from ansatz.connectionism import DenseAssociativeMemory
 from ansatz.figures.style import FOURTH, INK, LINEAR, MODEL, THIRD
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIZES = {2: (48, 192), 3: (24, 72), 4: (16, 36)}  # neurons by order
 LEVEL = 3**0.5  # standard deviations; there the kurtosis of the noise does not matter (Edgeworth)
@@ -70,7 +69,7 @@ def point(generator: torch.Generator, k: int, n: int, bits: int) -> Point:
     count = round(exact)
     shares = []
     for _ in range(max(bits // (n * 40), 4)):
-        x = signs(generator, count, n)
+        x = random_signs(generator, count, n)
         memory = DenseAssociativeMemory(x, energy="polynomial", order=k, states="binary")
         shares.append(unstable(memory, x[:40]).mean())
     share = torch.stack(shares)
@@ -85,11 +84,6 @@ def signal_to_noise(k: int, n: int) -> float:
     z = 2.0 * np.arange(n) - (n - 1)
     noise = binom.pmf(np.arange(n), n - 1, 0.5) @ ((z + 1) ** k - (z - 1) ** k) ** 2
     return float((float(n) ** k - float(n - 2) ** k) ** 2 / noise)
-
-
-def signs(generator: torch.Generator, *shape: int) -> torch.Tensor:
-    """Fair signs in float64."""
-    return torch.randint(0, 2, shape, generator=generator).double() * 2 - 1
 
 
 def unstable(memory: DenseAssociativeMemory, x: torch.Tensor) -> torch.Tensor:
@@ -109,12 +103,12 @@ def growth(points: list[Point]) -> tuple[float, float, float]:
 
 def exponential(generator: torch.Generator, n: int, count: int, energy: Any) -> tuple[float, float]:
     """Share of unstable bits of 100 of the patterns, and its standard error."""
-    x = signs(generator, count, n)
+    x = random_signs(generator, count, n)
     share = unstable(DenseAssociativeMemory(x, energy=energy, order=3, states="binary"), x[:100])
     return float(share.mean()), float(share.std() / len(share) ** 0.5)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Capacity by neurons, for three orders."""
     from ansatz.figures.decades import logarithmic
 

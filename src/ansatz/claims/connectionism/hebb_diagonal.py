@@ -1,23 +1,20 @@
 """Hebb's rule has no self-connections once the identity is subtracted for every pattern."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.connectionism.hopfield_descent import random_signs
 from ansatz.connectionism import Hopfield
 from ansatz.figures.style import FOURTH, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
     generator: torch.Generator, *, neurons: int = 200, patterns: int = 10, most: int = 40
 ) -> Finding:
     """The diagonal as patterns are stored, and whether few patterns are fixed points."""
-    x = signs(generator, most, neurons)
+    x = random_signs(generator, most, neurons)
     counts = list(range(1, most + 1, 3))
     diagonals = {"ours": [], "never": [], "once": []}  # type: dict[str, list[float]]
     for count in [*counts, patterns]:
@@ -27,8 +24,8 @@ def measure(
         diagonals["once"].append(
             diagonal((outer - torch.eye(neurons, dtype=torch.float64)) / neurons)
         )
-    few = signs(generator, patterns, 3 * neurons)
-    many = signs(generator, 3 * neurons, 3 * neurons)
+    few = random_signs(generator, patterns, 3 * neurons)
+    many = random_signs(generator, 3 * neurons, 3 * neurons)
     checks = [
         Check(
             f"diagonal after {patterns} patterns in {neurons} neurons",
@@ -53,11 +50,6 @@ def measure(
     return Finding(checks, data=data | {"neurons": neurons})
 
 
-def signs(generator: torch.Generator, *shape: int) -> torch.Tensor:
-    """Fair signs in float64."""
-    return torch.randint(0, 2, shape, generator=generator).double() * 2 - 1
-
-
 def diagonal(weight: torch.Tensor) -> float:
     """The largest entry of the diagonal."""
     return float(weight.diagonal().abs().max())
@@ -69,7 +61,7 @@ def stable(patterns: torch.Tensor) -> float:
     return float((memory.recall(patterns, 1).state == patterns).all(1).double().mean())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The diagonal by number of patterns."""
     axes = paper.subplots()
     counts, neurons = np.array(finding.data["counts"]), finding.data["neurons"]

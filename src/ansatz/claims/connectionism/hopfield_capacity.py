@@ -1,18 +1,15 @@
 """Random patterns are stored without an error up to about n/(2 ln n) of them."""
 
 from math import exp, log, log2
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from scipy.special import erfc
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import Hopfield
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -65,7 +62,7 @@ def measure(
 
 
 def unstable(generator: torch.Generator, n: int, s: int) -> torch.Tensor:
-    """How many bits of each of s random patterns would flip, (s,)."""
+    """Counts the bits of each of s random patterns that would flip, (s,)."""
     x = random_signs(generator, s, n)
     return (fields(x) * x < 0).sum(1)
 
@@ -89,7 +86,7 @@ def tail(z: float) -> float:
 
 
 def crossing(table: np.ndarray, level: float) -> tuple[float, float]:
-    """Where ln(bits), a straight line in 1/s, takes the level, and its standard error."""
+    """The s at which ln(bits), a straight line in 1/s, takes the level, and its standard error."""
     s, bits, error = table[:, 0], np.maximum(table[:, 1], 1e-12), table[:, 2]
     use = bits > 5 * error
     x, y, weight = 1 / s[use], np.log(bits[use]), bits[use] / error[use]
@@ -99,7 +96,7 @@ def crossing(table: np.ndarray, level: float) -> tuple[float, float]:
     return float(1 / at), float((gradient @ covariance @ gradient) ** 0.5 / at**2)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Patterns without an error, by the number stored."""
     axes = paper.subplots()
     assert finding.table is not None

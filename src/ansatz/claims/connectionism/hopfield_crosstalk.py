@@ -1,17 +1,13 @@
 """Cross-talk between random patterns is normal with variance s/n."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.stats import norm
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import Hopfield
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -71,7 +67,7 @@ def crosstalk(x: torch.Tensor) -> torch.Tensor:
     return (torch.einsum("rt,ri->ti", overlaps, x) - (s - 1) * x) / n
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The histogram and the normal distribution."""
     axes = paper.subplots()
     sample, s, n = (finding.data[name] for name in ("sample", "s", "n"))
@@ -83,7 +79,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     for side, name in ((-1, "±1: a bit may flip"), (1, None)):
         axes.axvline(side, color=LINEAR, lw=0.9, ls="--", label=name)
     axes.set(xlabel=f"cross-talk C, {s} patterns in {n} neurons", ylabel="density")
-    axes.set_title("what other patterns add to a field is normal with variance s/n")
+    axes.set_title("the cross-talk of other patterns is normal with variance s/n")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
 
 

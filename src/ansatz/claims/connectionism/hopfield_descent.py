@@ -1,16 +1,12 @@
 """Asynchronous Hopfield dynamics descend the energy and come to rest; synchronous ones may not."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import Hopfield
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, neurons: int = 60, states: int = 60) -> Finding:
@@ -84,7 +80,7 @@ def path(memory: Hopfield, x: torch.Tensor, *, sweeps: int, sign: float = -1.0) 
     return torch.stack(found)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The energy along some runs, as it is and as printed."""
     axes = paper.subplots()
     energies, printed = finding.data["energies"][:, :12], finding.data["printed"][:, :12]

@@ -1,17 +1,13 @@
 """The probability that a stored bit is unstable: 0.0036 at 0.138 patterns per neuron."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.special import erf, erfc
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import Hopfield
 from ansatz.figures.style import LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Neurons even and patterns odd: no field is ever exactly 0.
 LOADS = ((500, 69), (600, 111), (500, 51), (500, 151))  # 0.138, 0.185, 0.102, 0.302
@@ -66,7 +62,7 @@ def exact(n: int, s: int) -> float:
     return float(0.5 * erfc(((n - 1) / (s - 1) / 2) ** 0.5))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Unstable bits by load."""
     from ansatz.figures.decades import logarithmic
 
@@ -86,7 +82,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="hopfield-flip-probability",
-    title="How likely a stored bit flips",
+    title="The probability that a stored bit flips",
     statement=(
         "A bit of a stored random pattern is unstable with probability ½(1 − erf √(n/2s)): 0.0036 "
         "at 0.138 patterns per neuron, 0.0100 at 0.185. The integral of the normal density needs "

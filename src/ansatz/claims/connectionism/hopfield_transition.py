@@ -1,6 +1,6 @@
 """Beyond 0.138 patterns per neuron a Hopfield network forgets everything at once."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -8,11 +8,9 @@ from scipy.optimize import minimize_scalar
 from scipy.special import erf
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import Hopfield
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LOADS = (0.06, 0.08, 0.10, 0.12, 0.14, 0.16, 0.18, 0.20, 0.22)
 KEPT = 0.9  # overlaps are near 1 or far below; where between the line is drawn hardly matters
@@ -85,7 +83,7 @@ def retrieval(load: float) -> float:
     return float(erf(below[-1]))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Overlap by load, and mean-field theory."""
     axes = paper.subplots()
     critical = finding.data["critical"]

@@ -1,16 +1,12 @@
 """The margin is the distance to the hyperplane; positive for a set if and only if all is right."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import margins, version_space
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, units: int = 600, points: int = 5) -> Finding:
@@ -52,7 +48,7 @@ def measure(generator: torch.Generator, *, units: int = 600, points: int = 5) ->
     return Finding(checks, data={"X": X, "y": y, "w": space.weight, "b": space.bias})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Points, a line that separates them, and the way of each to it."""
     axes = paper.subplots()
     X, y, w, b = (finding.data[name] for name in "Xywb")

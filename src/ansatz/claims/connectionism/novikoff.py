@@ -1,21 +1,19 @@
 """Novikoff: a perceptron makes at most R²/γ² mistakes on data with margin γ."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import margin
 from ansatz.connectionism.perceptron import run
 from ansatz.figures.style import LINEAR, MODEL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 class Instance(NamedTuple):
-    """A data set with its witness, and what the perceptron did on it."""
+    """A data set with its separator, and the run of the perceptron on it."""
 
     bound: float
     mistakes: int
@@ -115,7 +113,7 @@ def evaluated(X: np.ndarray, y: np.ndarray, witness: np.ndarray) -> Instance:
     )
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Mistakes beside the bound."""
     from ansatz.figures.decades import logarithmic
 

@@ -1,4 +1,4 @@
-"""The two ways to write the perceptron's rule make the same steps, and scale means nothing."""
+"""The two forms of the perceptron's rule make the same steps; the scale of weights is free."""
 
 import numpy as np
 import torch

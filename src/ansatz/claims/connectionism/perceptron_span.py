@@ -1,16 +1,12 @@
 """The perceptron's weight is a combination of the points, and separable data end its mistakes."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism.perceptron import run
 from ansatz.figures.style import LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -55,7 +51,7 @@ def outside(weight: np.ndarray, basis: np.ndarray) -> float:
     return float(np.linalg.norm(weight - basis @ (basis.T @ weight)) / np.linalg.norm(weight))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Mistakes by pass."""
     axes = paper.subplots()
     passes = np.arange(1, len(finding.data["torn"]) + 1)

@@ -1,17 +1,13 @@
 """The set of separating units shrinks with every point, and is empty if nothing separates."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.optimize import nnls
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import version_space
 from ansatz.figures.style import LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -66,7 +62,7 @@ def has_alternative(X: np.ndarray, y: np.ndarray) -> bool:
     return bool(residual < 1e-9)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The best margin falls with every point, to 0."""
     axes = paper.subplots()
     for position, curve in enumerate(finding.data["curves"]):

@@ -1,15 +1,11 @@
 """No line separates exclusive or; two hidden units do."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.connectionism import version_space
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CORNERS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 XOR = np.array([-1.0, 1.0, 1.0, -1.0])
@@ -44,7 +40,7 @@ def network(x: np.ndarray) -> np.ndarray:
     return np.maximum(total, 0) - 2 * np.maximum(total - 1, 0)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The four corners over the network's output on the square between them."""
     axes = paper.subplots()
     side = np.linspace(-0.25, 1.25, 121)

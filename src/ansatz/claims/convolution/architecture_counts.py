@@ -126,5 +126,10 @@ claim = Claim(
     ),
     sources=("M207", "M208", "M209", "M213"),
     measure=measure,
-    reference="He et al. (2016), Deep residual learning. https://arxiv.org/abs/1512.03385",
+    reference=(
+        "LeCun et al. (1998), Gradient-based learning applied to document recognition; Krizhevsky, "
+        "Sutskever and Hinton (2012), ImageNet classification with deep convolutional neural "
+        "networks; Simonyan and Zisserman (2015). https://arxiv.org/abs/1409.1556; He et al. "
+        "(2016), Deep residual learning for image recognition. https://arxiv.org/abs/1512.03385"
+    ),
 )

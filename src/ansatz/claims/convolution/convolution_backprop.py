@@ -77,7 +77,7 @@ claim = Claim(
     ),
     sources=("E41", "M190"),
     measure=measure,
-    reference="Goodfellow et al. (2016), Deep Learning, section 9.5.",
+    reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 9.5.",
     full={"size": 16, "kernel": 5},
     errata=(Erratum("E41", "Δ * W, Δ * X", "Δ ⋆ W, Δ ⋆ X"),),
 )

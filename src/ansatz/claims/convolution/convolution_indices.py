@@ -104,7 +104,7 @@ claim = Claim(
     formula=r"y_{st} = \sum_{i=1}^k \sum_{j=1}^k x_{s+i-1,\, t+j-1}\, w_{ij}",
     sources=("E42", "M176", "M178", "M185"),
     measure=measure,
-    reference="Goodfellow et al. (2016), Deep Learning, eq. 9.6.",
+    reference="Goodfellow, Bengio and Courville (2016), Deep Learning, eq. 9.6.",
     full={"size": 20, "kernel": 5},
     errata=(Erratum("E42", "Σ x_{s+i,t+j} w_ij, i, j ≥ 1", "Σ x_{s+i-1,t+j-1} w_ij"),),
 )

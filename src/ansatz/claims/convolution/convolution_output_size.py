@@ -1,4 +1,4 @@
-"""How long the output of a convolution is."""
+"""The length of the output of a convolution."""
 
 from itertools import product
 
@@ -51,6 +51,9 @@ claim = Claim(
     formula=r"\Bigl\lfloor \frac{x + 2p - d(k - 1) - 1}{s} + 1 \Bigr\rfloor",
     sources=("M187", "M188"),
     measure=measure,
-    reference="Dumoulin and Visin (2016), section 5.1. https://arxiv.org/abs/1603.07285",
+    reference=(
+        "Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning, section "
+        "5.1. https://arxiv.org/abs/1603.07285"
+    ),
     full={"longest": 40},
 )

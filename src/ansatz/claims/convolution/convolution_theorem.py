@@ -1,15 +1,11 @@
 """A convolution is a product of Fourier transforms."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import convolve, fft_convolve
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, sizes: tuple[int, ...] = (8, 32, 128, 512)) -> Finding:
@@ -66,7 +62,7 @@ def butterflies(n: int) -> int:
     return 0 if n == 1 else 2 * butterflies(n // 2) + n // 2
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Multiplications over the length."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

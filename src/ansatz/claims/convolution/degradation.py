@@ -1,18 +1,14 @@
 """A deeper plain network fits its own training images worse; a residual one does not."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.convolution._images import descend, images
 from ansatz.networks import SmallResNet
 from ansatz.spec import InputSpec
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -70,7 +66,7 @@ def measure(
     return Finding(checks, table, {"curves": curves, "depths": depths})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The losses of the batches, step by step; the shallowest dashed, the deepest thick."""
     from ansatz.figures.style import LINEAR, MODEL
 
@@ -109,7 +105,7 @@ claim = Claim(
     sources=("M214",),
     measure=measure,
     reference=(
-        "He et al. (2016), Deep residual learning, figures 1 and 6. "
+        "He et al. (2016), Deep residual learning for image recognition, figures 1 and 6. "
         "https://arxiv.org/abs/1512.03385"
     ),
     full={"data": "cifar10", "rows": 2_000, "depths": (8, 14, 26), "width": 8, "steps": 200},

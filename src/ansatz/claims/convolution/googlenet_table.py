@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.convolution.architecture_counts import weights
 from ansatz.networks import GoogLeNet, Inception
 from ansatz.networks.googlenet import MODULES
 
@@ -56,11 +57,6 @@ def measure(generator: torch.Generator) -> Finding:
         for (name, each), before in zip(MODULES.items(), inputs[:-1], strict=True)
     ])  # fmt: skip
     return Finding(checks, table)
-
-
-def weights(module: nn.Module) -> int:
-    """Numbers that are trained."""
-    return sum(weight.numel() for weight in module.parameters())
 
 
 def published_weights(name: str, inputs: int) -> int:

@@ -1,20 +1,15 @@
 """A fixed shuffle of the pixels does not harm a dense network, but harms a convolution."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.convolution._images import Images, answers, descend, images
+from ansatz.claims.finding import EPS
 from ansatz.layers import GlobalPool, affine
 from ansatz.networks import MLP, convolution
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -113,7 +108,7 @@ def convolutional(x: Tensor, generator: torch.Generator) -> nn.Module:
 
 
 def correct(network: nn.Module, found: Images, steps: int, generator: torch.Generator) -> Tensor:
-    """Which of the test images it classifies correctly once it is trained."""
+    """Trains the network and marks the test images that it classifies correctly."""
     descend(network, found.x, found.y, generator, steps=steps, rate=0.1)
     return answers(network, found.new).argmax(1) == found.truth
 
@@ -143,7 +138,7 @@ def same_start(
     return gaps, float(plain.abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """A digit as it is and shuffled; accuracies of both networks."""
     from ansatz.figures.style import LINEAR, MODEL
 
@@ -182,7 +177,7 @@ claim = Claim(
     formula=r"f_{WP^\top}(Px) = f_W(x), \qquad (224 \cdot 224 \cdot 3)^2 = 22{,}658{,}678{,}784",
     sources=("M204", "M205"),
     measure=measure,
-    reference="Goodfellow et al. (2016), Deep Learning, section 9.2.",
+    reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 9.2.",
     full={"data": "mnist", "rows": 10_000, "held_out": 10_000, "steps": 400},
     draw=draw,
 )

@@ -1,16 +1,12 @@
-"""How often a convolution looks at each pixel, and what padding changes."""
-
-from typing import TYPE_CHECKING
+"""The number of windows over each pixel of a convolution, with and without padding."""
 
 import numpy as np
 import torch
 from torch.nn.functional import conv2d, conv_transpose2d, pad
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import pixel_utilization
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator) -> Finding:
@@ -75,7 +71,7 @@ def measure(generator: torch.Generator) -> Finding:
 
 
 def adjoint(pixels: int, kernel: int) -> torch.Tensor:
-    """How many windows cover each pixel: the transposed convolution of ones."""
+    """The number of windows over each pixel: the transposed convolution of ones."""
     ones = torch.ones(1, 1, pixels - kernel + 1, pixels - kernel + 1, dtype=torch.float64)
     return conv_transpose2d(ones, torch.ones(1, 1, kernel, kernel, dtype=torch.float64))[0, 0]
 
@@ -89,7 +85,7 @@ def one_by_one(pixels: int, kernel: int) -> torch.Tensor:
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both counts as numbers in squares."""
     left, right = paper.subplots(1, 2)
     for axes, key in ((left, "without"), (right, "with")):
@@ -108,7 +104,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
 
 claim = Claim(
     id="pixel-utilization",
-    title="How often a convolution uses each pixel",
+    title="The number of times a convolution uses each pixel",
     statement=(
         "Without padding a corner pixel enters one window and a middle pixel k²: "
         "outer(1, 2, 3, 2, 1) for 5 x 5 pixels and a 3 x 3 kernel. Padding with k - 1 zeros uses "
@@ -117,6 +113,9 @@ claim = Claim(
     formula=r"U = A^\top \mathbf{1}, \qquad U_{5,3} = u u^\top, \; u = (1, 2, 3, 2, 1)^\top",
     sources=("M186",),
     measure=measure,
-    reference="Dumoulin and Visin (2016), section 2.2. https://arxiv.org/abs/1603.07285",
+    reference=(
+        "Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning, section "
+        "2.2. https://arxiv.org/abs/1603.07285"
+    ),
     draw=draw,
 )

@@ -4,10 +4,9 @@ import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.networks import convolution, summary
 from ansatz.spec import InputSpec
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -91,6 +90,6 @@ claim = Claim(
     ),
     sources=("M189", "M191"),
     measure=measure,
-    reference="Lin, Chen & Yan (2014), Network in network. https://arxiv.org/abs/1312.4400",
+    reference="Lin, Chen and Yan (2014), Network in network. https://arxiv.org/abs/1312.4400",
     full={"before": 64, "after": 96, "reduced": 16},
 )

@@ -1,18 +1,14 @@
 """Pooling: the largest, the mean, the norm between them, and a random draw."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.layers import SpatialPyramidPool, StochasticPool2d
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 EXAMPLE = (
     (3.0, 3, 2, 1, 0),
     (0, 0, 1, 3, 1),
@@ -29,7 +25,7 @@ def measure(generator: torch.Generator, *, draws: int = 4_000, largest: int = 40
     a = torch.rand(1, 1, 8, 8, generator=generator, dtype=torch.float64)
     slope, nudged = gradients(a)
     norms = {p: nn.LPPool2d(p, 2)(a) for p in (1, 2, 4, 8, 16, 32, 64)}
-    top, cells = nn.MaxPool2d(2)(a), 4
+    top, pixels = nn.MaxPool2d(2)(a), 4
     above = {p: float((norm / top).max()) for p, norm in norms.items()}
     pool = StochasticPool2d(2, generator=generator)
     drawn = pool(a.expand(draws, 1, 8, 8))  # (draws, 1, 4, 4)
@@ -54,12 +50,12 @@ def measure(generator: torch.Generator, *, draws: int = 4_000, largest: int = 40
             0.0,
             1e-6,
             "differences of 1e-7 that change no maximum; rounding 1e-16 / 1e-7",
-            wrong=Wrong("shared by all pixels, as of the mean", measured=1 - 1 / cells),
+            wrong=Wrong("shared by all pixels, as of the mean", measured=1 - 1 / pixels),
         ),
         Check(
             "largest ratio of the norm with p = 64 to the maximum",
             above[64],
-            cells ** (1 / 64),
+            pixels ** (1 / 64),
             4 * EPS,
             "of 4 pixels at most 4^(1/p), which is reached if all are equal; rounding",
             "<=",
@@ -94,7 +90,7 @@ def measure(generator: torch.Generator, *, draws: int = 4_000, largest: int = 40
         ),
     ]
     table = Table(["p", "largest ratio to the maximum", "4^(1/p)"], [
-        [p, ratio, cells ** (1 / p)] for p, ratio in above.items()
+        [p, ratio, pixels ** (1 / p)] for p, ratio in above.items()
     ])  # fmt: skip
     ratios = {p: (norm / top).flatten().numpy() for p, norm in norms.items()}
     return Finding(checks, table, {"ratios": ratios})
@@ -119,22 +115,22 @@ def lengths(largest: int, generator: torch.Generator) -> float:
     return float(found.pop()) if len(found) == 1 else float("nan")
 
 
-def left_out(cells: int, bins: int) -> int:
+def left_out(pixels: int, bins: int) -> int:
     """Pixels without influence on the bins of our pyramid, along one axis."""
-    x = torch.zeros(1, 1, cells, requires_grad=True)
+    x = torch.zeros(1, 1, pixels, requires_grad=True)
     pooled = SpatialPyramidPool((bins,), reduce="mean")(x)
     (slope,) = torch.autograd.grad(pooled.sum(), x)
     return int((slope == 0).sum())
 
 
-def uncovered(cells: int, bins: int) -> int:
+def uncovered(pixels: int, bins: int) -> int:
     """Pixels in none of the windows of ceil(n/b) pixels at steps of floor(n/b)."""
-    window, step = -(-cells // bins), cells // bins
+    window, step = -(-pixels // bins), pixels // bins
     seen = {i * step + j for i in range(bins) for j in range(window)}
-    return len(set(range(cells)) - seen)
+    return len(set(range(pixels)) - seen)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Norms over the maximum, from the sum to the maximum."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL
@@ -142,7 +138,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     axes, ratios = paper.subplots(), finding.data["ratios"]
     for number, (p, values) in enumerate(ratios.items()):
         axes.plot([p] * len(values), values, "o", color=MODEL, ms=3, alpha=0.7,
-                  label="windows of 4 random cells" if number == 0 else None)  # fmt: skip
+                  label="windows of 4 random pixels" if number == 0 else None)  # fmt: skip
     axes.plot(
         list(ratios), [4 ** (1 / p) for p in ratios], color=LINEAR, lw=1, label="at most 4^(1/p)"
     )
@@ -169,7 +165,10 @@ claim = Claim(
     ),
     sources=("M193", "M194", "M196", "M197", "M202"),
     measure=measure,
-    reference="Zeiler & Fergus (2013), Stochastic pooling. https://arxiv.org/abs/1301.3557",
+    reference=(
+        "Zeiler and Fergus (2013), Stochastic pooling for regularization of deep convolutional "
+        "neural networks. https://arxiv.org/abs/1301.3557"
+    ),
     full={"draws": 40_000, "largest": 200},
     draw=draw,
 )

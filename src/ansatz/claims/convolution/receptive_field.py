@@ -1,17 +1,13 @@
 """Receptive fields of deep convolutional networks, and the part of them that matters."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import GlobalPool
 from ansatz.networks import receptive_field
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TAPS = 3
 
@@ -20,13 +16,13 @@ def measure(
     generator: torch.Generator, *, depths: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
 ) -> Finding:
     """Stacks of layers with equal weights: pixels seen, and the influence of each."""
-    cells = 4 * max(depths) + 1
+    pixels = 4 * max(depths) + 1
     rows, curves = [], {}
     for depth in depths:
         network = stack(depth)
-        field = receptive_field(network, torch.zeros(1, 1, cells, dtype=torch.float64))
-        share = influence(network, cells)
-        place = torch.arange(cells, dtype=torch.float64) - cells // 2
+        field = receptive_field(network, torch.zeros(1, 1, pixels, dtype=torch.float64))
+        share = influence(network, pixels)
+        place = torch.arange(pixels, dtype=torch.float64) - pixels // 2
         deviation = float((share * place**2).sum().sqrt())
         theory = (depth * (TAPS**2 - 1) / 12) ** 0.5
         rows.append([depth, field.size[0], int((share > 0).sum()), deviation, theory])
@@ -97,14 +93,14 @@ def stack(depth: int) -> nn.Sequential:
     return nn.Sequential(*(nn.AvgPool1d(TAPS, stride=1, padding=1) for _ in range(depth)))
 
 
-def influence(network: nn.Module, cells: int) -> Tensor:
+def influence(network: nn.Module, pixels: int) -> Tensor:
     """The gradient of the middle unit in each pixel."""
-    x = torch.zeros(1, 1, cells, dtype=torch.float64, requires_grad=True)
-    (found,) = torch.autograd.grad(network(x)[0, 0, cells // 2], x)
+    x = torch.zeros(1, 1, pixels, dtype=torch.float64, requires_grad=True)
+    (found,) = torch.autograd.grad(network(x)[0, 0, pixels // 2], x)
     return found[0, 0]
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The influence of each pixel, over the field that is seen."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

@@ -1,15 +1,11 @@
 """Linear and shift-equivariant: those are the convolutions, and there are no others."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import fft_convolve
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, size: int = 12) -> Finding:
@@ -71,7 +67,7 @@ def commutator(size: int) -> np.ndarray:
     return np.kron(S, np.eye(size)) - np.kron(np.eye(size), S.T)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """A linear map, and its average over shifts."""
     left, right = paper.subplots(1, 2)
     for axes, key, name in ((left, "any", "any linear map"), (right, "average", "equivariant")):
@@ -80,7 +76,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
         axes.imshow(M, cmap="PuOr", vmin=-size, vmax=size)
         axes.set(xlabel=f"{name}: input", ylabel="output", xticks=[], yticks=[])
     paper.suptitle(
-        "what commutes with shifts is one kernel, moved along: a convolution",
+        "a map that commutes with shifts is one kernel, moved along: a convolution",
         x=0.01,
         ha="left",
         fontsize=9.5,

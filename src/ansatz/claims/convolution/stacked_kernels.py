@@ -1,19 +1,15 @@
-"""Two layers of 3x3 kernels see what one of 5x5 sees, with fewer weights."""
-
-from typing import TYPE_CHECKING
+"""Two layers of 3x3 kernels have the receptive field of one of 5x5, with fewer weights."""
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.convolution._images import Images, answers, descend, images
 from ansatz.layers import affine
 from ansatz.networks import VGG16, convolution, receptive_field, summary
 from ansatz.spec import InputSpec
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CHANNELS = 8
 
@@ -27,7 +23,7 @@ def measure(
     steps: int = 50,
     pairs: int = 1,
 ) -> Finding:
-    """Fields and weights of real layers; what both learn of handwritten digits."""
+    """Fields and weights of real layers; the accuracy of both on handwritten digits."""
     counted = []
     for layers in (1, 2, 3):
         small, large = stages((3,) * layers, generator), stages((2 * layers + 1,), generator)
@@ -62,7 +58,7 @@ def measure(
             dimensions(2, generator) / 2**2,
             17,
             0,
-            "whole numbers: 18 C², less C² for what may be moved from one layer to the other",
+            "whole numbers: 18 C², less C² for a factor that may move between the layers",
             wrong=Wrong("all 5x5 kernels", predicted=25),
         ),
         Check(
@@ -122,7 +118,7 @@ def dimensions(channels: int, generator: torch.Generator) -> int:
 def correct(
     kernels: tuple[int, ...], found: Images, steps: int, generator: torch.Generator
 ) -> Tensor:
-    """Which test images a network with these kernels in its middle classifies correctly."""
+    """Marks the test images that a network with these kernels classifies correctly."""
     channels, height, width = found.x.shape[1:]
     network = nn.Sequential(
         convolution(2, channels, CHANNELS, 3, padding=1, generator=generator),
@@ -136,7 +132,7 @@ def correct(
     return (answers(network, found.new).argmax(1) == found.truth).double()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Weights over pixels seen; accuracies."""
     from ansatz.figures.style import LINEAR, MODEL
 
@@ -154,7 +150,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
     right.set(xlim=(-0.5, 1.5), ylabel="accuracy on test digits, ± 2 s.e.")
     low = min(accuracy.values()) - 0.05
     right.set_ylim(low, 1.0)
-    paper.suptitle("two 3x3 kernels see what one 5x5 sees, with fewer weights", fontsize=9.5)
+    paper.suptitle("two 3x3 kernels have the field of one 5x5, with fewer weights", fontsize=9.5)
 
 
 claim = Claim(
@@ -172,7 +168,10 @@ claim = Claim(
     ),
     sources=("M209",),
     measure=measure,
-    reference="Simonyan & Zisserman (2015), section 2.3. https://arxiv.org/abs/1409.1556",
+    reference=(
+        "Simonyan and Zisserman (2015), Very deep convolutional networks for large-scale image "
+        "recognition, section 2.3. https://arxiv.org/abs/1409.1556"
+    ),
     full={"data": "mnist", "rows": 10_000, "held_out": 10_000, "steps": 300, "pairs": 3},
     draw=draw,
 )

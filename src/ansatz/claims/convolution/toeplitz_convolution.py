@@ -77,6 +77,6 @@ claim = Claim(
     ),
     sources=("M177",),
     measure=measure,
-    reference="Goodfellow et al. (2016), Deep Learning, section 9.1.",
+    reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 9.1.",
     full={"inputs": 100, "taps": 9},
 )

@@ -65,6 +65,9 @@ claim = Claim(
     formula=r"\langle A x, y \rangle = \langle x, A^\top y \rangle",
     sources=("M192",),
     measure=measure,
-    reference="Dumoulin and Visin (2016), section 4. https://arxiv.org/abs/1603.07285",
+    reference=(
+        "Dumoulin and Visin (2016), A guide to convolution arithmetic for deep learning, section "
+        "4. https://arxiv.org/abs/1603.07285"
+    ),
     full={"size": 30},
 )

@@ -5,10 +5,9 @@ from torch import Tensor, nn
 from torch.nn.functional import conv_transpose2d
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.layers import BedOfNails
 from ansatz.networks import transposed_convolution
-
-EPS = 2.0**-52
 
 
 def measure(generator: torch.Generator, *, size: int = 8) -> Finding:
@@ -102,6 +101,9 @@ claim = Claim(
     ),
     sources=("M198", "M199", "M200", "M201"),
     measure=measure,
-    reference="Noh, Hong & Han (2015), Learning deconvolution network. https://arxiv.org/abs/1505.04366",
+    reference=(
+        "Noh, Hong and Han (2015), Learning deconvolution network for semantic segmentation. "
+        "https://arxiv.org/abs/1505.04366"
+    ),
     full={"size": 256},
 )

@@ -1,16 +1,12 @@
 """Many steps of noise at once: the distribution of x_t given x_0."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy import stats
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.diffusion._chain import schedule
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -68,7 +64,7 @@ def measure(
     return Finding(checks, table, {**data, "printed": np.sqrt(noising.total)})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The mean and the standard deviation of x_t over t."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
@@ -100,7 +96,10 @@ claim = Claim(
     ),
     sources=("E11", "M382", "M383"),
     measure=measure,
-    reference="Ho et al. (2020), DDPM, eq. 4. https://arxiv.org/abs/2006.11239",
+    reference=(
+        "Ho, Jain and Abbeel (2020), Denoising diffusion probabilistic models, eq. 4. "
+        "https://arxiv.org/abs/2006.11239"
+    ),
     full={"runs": 200_000},
     errata=(Erratum("E11", "N(√ᾱ_t, (1-ᾱ_t) I)", "N(√ᾱ_t x₀, (1-ᾱ_t) I)"),),
     draw=draw,

@@ -1,15 +1,11 @@
 """The backward mean of a diffusion, written with the noise instead of the start."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.diffusion._chain import backward, draw_errors, schedule
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
@@ -45,7 +41,7 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
     return Finding([check], table, {"t": t, "exact": exact, "right": right, "printed": printed})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Errors of both formulas over t."""
     axes = draw_errors(paper, finding, printed="printed, with 1/√ᾱ", right="with 1/√α")
     axes.set_title("one step back undoes one step; with 1/√ᾱ it undoes them all")
@@ -66,7 +62,10 @@ claim = Claim(
     ),
     sources=("E9", "M386"),
     measure=measure,
-    reference="Ho et al. (2020), DDPM, eq. 11. https://arxiv.org/abs/2006.11239",
+    reference=(
+        "Ho, Jain and Abbeel (2020), Denoising diffusion probabilistic models, eq. 11. "
+        "https://arxiv.org/abs/2006.11239"
+    ),
     full={"steps": 40},
     errata=(Erratum("E9", "(x_t - β ε / √(1-ᾱ)) / √ᾱ", "(x_t - β ε / √(1-ᾱ)) / √α"),),
     draw=draw,

@@ -1,15 +1,11 @@
 """One step back in a diffusion, given where it began, by Bayes' rule."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.diffusion._chain import Schedule, backward, draw_errors, posterior_mean, schedule
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
@@ -70,7 +66,7 @@ def printed_mean(noising: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
     ) / (1 - noising.total)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The mean over t."""
     axes = draw_errors(paper, finding, printed="printed, with β̃ and √(1-β̃)", right="with β and √α")
     axes.set_title("the step back is Bayes' rule; the printed mean misses it where noise is small")
@@ -92,7 +88,10 @@ claim = Claim(
     ),
     sources=("E8", "M384"),
     measure=measure,
-    reference="Ho et al. (2020), DDPM, eqs. 6 and 7. https://arxiv.org/abs/2006.11239",
+    reference=(
+        "Ho, Jain and Abbeel (2020), Denoising diffusion probabilistic models, eqs. 6 and 7. "
+        "https://arxiv.org/abs/2006.11239"
+    ),
     full={"steps": 40},
     errata=(
         Erratum(

@@ -1,15 +1,11 @@
 """The start of a diffusion from its noise: a round trip."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.diffusion._chain import schedule
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) -> Finding:
@@ -43,7 +39,7 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
     return Finding([check], data=data)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The recovered start over t."""
     from ansatz.figures.style import LINEAR, MODEL
 
@@ -71,7 +67,10 @@ claim = Claim(
     ),
     sources=("E10", "M385"),
     measure=measure,
-    reference="Ho et al. (2020), DDPM, section 3.2. https://arxiv.org/abs/2006.11239",
+    reference=(
+        "Ho, Jain and Abbeel (2020), Denoising diffusion probabilistic models, section 3.2. "
+        "https://arxiv.org/abs/2006.11239"
+    ),
     full={"steps": 40},
     errata=(Erratum("E10", "x_t/√ᾱ - (√(1-ᾱ)/ᾱ) ε", "x_t/√ᾱ - (√(1-ᾱ)/√ᾱ) ε"),),
     draw=draw,

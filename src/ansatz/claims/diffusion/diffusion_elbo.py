@@ -192,7 +192,10 @@ claim = Claim(
     ),
     sources=("E12", "M387", "M388", "M389"),
     measure=measure,
-    reference="Ho et al. (2020), DDPM, eqs. 5 and 12. https://arxiv.org/abs/2006.11239",
+    reference=(
+        "Ho, Jain and Abbeel (2020), Denoising diffusion probabilistic models, eqs. 5 and 12. "
+        "https://arxiv.org/abs/2006.11239"
+    ),
     full={"steps": 50},
     errata=(
         Erratum(

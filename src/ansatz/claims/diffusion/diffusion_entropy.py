@@ -1,16 +1,13 @@
 """A step back is less uncertain than a step forward only while the entropy grows."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.diffusion._chain import backward
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, beta: float = 0.3) -> Finding:
@@ -58,7 +55,7 @@ def measure(generator: torch.Generator, *, beta: float = 0.3) -> Finding:
     return Finding(checks, table, data)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The excess over the variance of the data."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

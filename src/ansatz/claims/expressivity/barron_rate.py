@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,9 +9,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 RADIUS = 1.5
 
@@ -114,7 +111,7 @@ def _slope(m: np.ndarray, found: np.ndarray) -> tuple[float, float]:
     return float(weight @ np.log(mean)), float(np.sqrt((weight**2 * error**2).sum()))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Errors over units in each dimension, on lines of slope -1."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import LINEAR, PALETTE

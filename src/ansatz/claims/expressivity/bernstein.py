@@ -3,16 +3,14 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from scipy import stats
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 GRID = np.linspace(0, 1, 201)
 
@@ -100,7 +98,7 @@ def _log_choose(n: int) -> float:
     return math.lgamma(n + 1) - 2 * math.lgamma(n / 2 + 1)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Polynomials that close in on a kink, and the rate."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL, PALETTE

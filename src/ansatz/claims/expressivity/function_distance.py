@@ -1,16 +1,12 @@
 """The distance of a function from a class, by a linear program."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from numpy.polynomial import Chebyshev, chebyshev
 from scipy.optimize import linprog
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(generator: torch.Generator, *, largest: int = 7) -> Finding:
@@ -78,7 +74,7 @@ def least_squares(n: int) -> Chebyshev:
     return Chebyshev.fit(x, x**n, n - 1, domain=(-1, 1))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The error of the nearest polynomial swings evenly; that of least squares does not."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,16 +1,12 @@
 """Every piecewise-linear function on the line is one hidden layer of kinks."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import lebesgue, values
 from ansatz.networks import count_linear_regions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, runs: int = 5, pieces: int = 20) -> Finding:
@@ -74,7 +70,7 @@ def without_one(nodes: np.ndarray, heights: np.ndarray, x: np.ndarray, truth: np
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """A function, and the units that it is the sum of."""
     from ansatz.figures.style import INK, MODEL, PALETTE
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,9 +9,7 @@ from numpy.polynomial import Polynomial
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 STEEP = 40.0
 X = np.linspace(-1, 1, 400)  # where |x| is approximated
@@ -105,7 +102,7 @@ def condition(basis: np.ndarray) -> float:
     return float(kept[0] / kept[-1])
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Ranks that grow and ranks that stop; distances that fall and distances that stop."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import LINEAR, MODEL
@@ -145,7 +142,7 @@ claim = Claim(
     ),
     formula=(
         r"\overline{\mathrm{span}}\{\varphi(a x + b) : a, b \in \mathbb R\} = C(\mathbb R) "
-        r"\iff \varphi \text{ is no polynomial}, \qquad "
+        r"\iff \varphi \text{ is not a polynomial}, \qquad "
         r"\deg \varphi = k \Rightarrow \dim = k + 1"
     ),
     sources=("M066",),

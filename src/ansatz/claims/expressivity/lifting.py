@@ -2,17 +2,14 @@
 
 from collections.abc import Sequence
 from math import log
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import lebesgue, sequential, values
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -21,7 +18,7 @@ def measure(
     largest: int = 6,
     pieces: Sequence[int] = (4, 8, 16, 32),
 ) -> Finding:
-    """How many directions span the forms of degree k, and a product from two directions."""
+    """Directions that span the forms of degree k, and a product from two directions."""
     ranks, fewer = [], []
     for degree in range(1, largest + 1):
         angle = torch.rand(degree + 3, generator=generator, dtype=torch.float64).numpy()
@@ -100,7 +97,7 @@ def square(pieces: int) -> np.ndarray:
     return np.stack(np.meshgrid(side, side), -1).reshape(-1, 2)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The product as a network sees it, and its error."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL
@@ -124,7 +121,7 @@ claim = Claim(
     id="lifting",
     title="From one dimension to many by ridges",
     statement=(
-        "What units do on the line they do in space, along directions: powers of k + 1 ridges span "
+        "Units on the line become units in space along directions: powers of k + 1 ridges span "
         "all forms of degree k of two variables, and each ridge is a function of one number that a "
         "hidden layer of kinks joins by straight lines. So one hidden layer of rectified units is "
         "universal; x₁x₂ takes two directions and has the error h²/16 exactly."

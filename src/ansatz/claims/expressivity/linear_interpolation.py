@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from math import log
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(
@@ -83,7 +80,7 @@ def error(f: "np.ufunc | object", pieces: int) -> float:
     return float(np.abs(np.interp(x, nodes, f(nodes)) - f(x)).max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Three functions, three lines."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import LINEAR, MODEL, THIRD

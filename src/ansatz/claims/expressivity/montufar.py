@@ -2,20 +2,16 @@
 
 from collections.abc import Sequence
 from itertools import product
-from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import sequential
+from ansatz.claims.expressivity.zaslavsky import zaslavsky
 from ansatz.networks import count_linear_regions, linear_regions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 # (inputs n, units m of each layer, hidden layers L)
 SHAPES = ((1, 2, 1), (1, 2, 4), (1, 3, 3), (2, 4, 1), (2, 4, 2), (2, 4, 3), (2, 5, 2), (3, 6, 1))
@@ -55,7 +51,7 @@ def measure(
             ),
         ),
         Check(
-            "the bound, below what two layers of 4 units can have at most",
+            "the bound, below the largest number of regions of two layers of 4 units",
             bound(*deep),
             most,
             0,
@@ -67,11 +63,6 @@ def measure(
     rows = [[*s, found, bound(*s), bound(*s, exponent=s[1])] for s, found in counts.items()]
     table = Table(["n", "m", "L", "counted", "exponent n(L-1)", "exponent m(L-1)"], rows)
     return Finding(checks, table)
-
-
-def zaslavsky(n: int, m: int) -> int:
-    """R(m), the regions of one layer."""
-    return sum(comb(m, i) for i in range(min(n, m) + 1))
 
 
 def bound(n: int, m: int, layers: int, *, exponent: int | None = None) -> int:
@@ -118,7 +109,7 @@ def crossing_planes(n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
 claim_erratum = Erratum("E40", "R(m, L) ≥ R(m) ⌊m/n⌋^(m(L−1))", "R(m, L) ≥ R(m) ⌊m/n⌋^(n(L−1))")
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The folded plane, and counts against both exponents."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -2,19 +2,16 @@
 
 from itertools import pairwise
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import sequential
 from ansatz.claims.expressivity.montufar import crossing_planes, folds
 from ansatz.networks import count_linear_regions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WIDTH = 4
 
@@ -114,7 +111,7 @@ def random_regions(generator: torch.Generator, depth: int) -> int:
     return count_linear_regions(sequential(*maps), (-3, 3))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Regions over parameters."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD

@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from math import log
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import lebesgue, values
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 TERMS = 40  # 2^-40: the rest of the series is below rounding of the sums
 
@@ -66,7 +63,7 @@ def takagi(x: np.ndarray) -> np.ndarray:
     return total
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The function, two layers, and the errors."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD

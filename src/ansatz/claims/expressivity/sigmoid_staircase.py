@@ -2,17 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import sequential, values
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LIPSCHITZ = 6.0
 STEEP = 1000.0  # of a step, in steps per width of a stair
@@ -93,7 +90,7 @@ def error(m: int, unit: nn.Module) -> float:
     return float(np.abs(values(staircase(m, unit), x) - target(x)).max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """A staircase over its target, and the errors along the bound."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL, PALETTE

@@ -1,21 +1,17 @@
 """The n-fold tent map has 2^n pieces: 3n + 1 nodes in depth, exponentially many side by side."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import lebesgue, sequential, values
 from ansatz.networks import count_linear_regions
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 def measure(generator: torch.Generator, *, largest: int = 8) -> Finding:
-    """Pieces of the deep network, its nodes, and what one hidden layer needs."""
+    """Pieces of the deep network, its nodes, and the units that one hidden layer needs."""
     folds = range(1, largest + 1)
     deep = {n: tent(n) for n in folds}
     pieces = {n: count_linear_regions(network, (0, 1)) for n, network in deep.items()}
@@ -109,8 +105,8 @@ def shallow_pieces(generator: torch.Generator, m: int) -> int:
     return count_linear_regions(sequential((W[:, None], W * b), (c[None], [0.0])), (-10, 10))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
-    """Three folds, and what they cost deep and shallow."""
+def draw(paper: Figure, finding: Finding) -> None:
+    """Three folds, and their cost in deep and in shallow networks."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import LINEAR, MODEL, THIRD
 
@@ -146,7 +142,9 @@ claim = Claim(
     ),
     sources=("M075",),
     measure=measure,
-    reference="Telgarsky (2016), Benefits of depth in neural networks. arXiv 1602.04485.",
+    reference=(
+        "Telgarsky (2016), Benefits of depth in neural networks. https://arxiv.org/abs/1602.04485"
+    ),
     full={"largest": 12},
     draw=draw,
 )

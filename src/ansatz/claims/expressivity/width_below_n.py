@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from math import sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,11 +9,9 @@ from scipy.optimize import minimize_scalar
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._narrow import grid, narrow_network, uniform
 from ansatz.claims.expressivity._sequential import lebesgue, sequential, values
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 STEPS = 80  # of the quadrature, each way
 
@@ -101,7 +98,7 @@ def ridge_error(angle: float, steps: int = STEPS) -> float:
 
 
 def one_unit_first(angle: float, pieces: int = 60) -> tuple[nn.Module, float]:
-    """The median along each line as a network behind one unit, and what its pieces may cost."""
+    """The median along each line as a network behind one unit, and the error of its pieces."""
     t, length, f = fibres(angle, pieces + 1)
     median = np.median(f, axis=1)
     join = lebesgue(t + 2, median)
@@ -135,7 +132,7 @@ def grid_boxes(parts: int, edge: float) -> tuple[np.ndarray, np.ndarray, np.ndar
     return low + edge, high - edge, (middle**2).sum(1)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """ε* over directions, and errors over depth."""
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 

@@ -1,18 +1,15 @@
 """A network no wider than its input has an infinite error in the mean, or that of zero."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import sequential
 from ansatz.networks import linear_regions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -37,7 +34,7 @@ def measure(
             1.0,
             8 * 400 * np.finfo(float).eps,
             "rounding of a sum of 400 heights",
-            wrong=Wrong("what the best has on [-1, 1]", measured=best[0]),
+            wrong=Wrong("the best error on [-1, 1]", measured=best[0]),
         ),
         Check(
             "smallest growth of ∫|F| when the square's side doubles, width 2",
@@ -111,7 +108,7 @@ def growth_of(network: nn.Module, far: float) -> float | None:
 
 
 def integral(network: nn.Module, box: float) -> float:
-    """∫|F| over [-box, box]², exactly: |F| is affine on cells, so triangles and corners do."""
+    """∫|F| over [-box, box]², exactly: |F| is affine on regions, so triangles and corners do."""
     both = sequential(([[1.0], [-1.0]], [0.0, 0.0]), ([[1.0, 1.0]], [0.0]))
     total = 0.0
     for region in linear_regions(nn.Sequential(network, both), (-box, box)):
@@ -123,7 +120,7 @@ def integral(network: nn.Module, box: float) -> float:
     return total
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The best error climbs to that of zero; integrals of width 2 grow without end."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from math import sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._narrow import grid, narrow_network, uniform, width
 from ansatz.claims.expressivity._sequential import values
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHAPES = {1: (4, 8, 16, 32), 2: (2, 3, 4)}
 LARGER = {1: (4, 8, 16, 32, 64, 128), 2: (2, 4, 8, 12)}
@@ -90,7 +87,7 @@ def target(x: np.ndarray) -> np.ndarray:
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """A network of width 5 over its target, and the errors."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD

@@ -1,19 +1,16 @@
-"""How many regions m hyperplanes in general position make."""
+"""The number of regions of m hyperplanes in general position."""
 
 from itertools import product
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from scipy.optimize import linprog
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.expressivity._sequential import sequential
 from ansatz.networks import count_linear_regions, linear_regions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BOX = 1e5
 
@@ -103,7 +100,7 @@ def count(W: np.ndarray, b: np.ndarray) -> int:
 
 
 def feasible_signs(W: np.ndarray, b: np.ndarray) -> int:
-    """How many of the 2^m patterns hold somewhere with room: max r with s(Wx + b) >= r."""
+    """Counts the patterns of 2^m that hold somewhere with room: max r with s(Wx + b) >= r."""
     found = 0
     for signs in product((-1.0, 1.0), repeat=len(b)):
         s = np.array(signs)
@@ -117,7 +114,7 @@ def feasible_signs(W: np.ndarray, b: np.ndarray) -> int:
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Three lines make seven regions; counts against the sum and against 2^m."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL, PALETTE

@@ -1,22 +1,19 @@
 """Covering numbers of networks: a grid of weights covers them, and d! of its points are one."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP
 from ansatz.theory import log10_covering_deep, log10_covering_shallow
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 SHALLOW, DEEP = (4, 20), (3, 8, 8)
 
 
@@ -140,7 +137,7 @@ def forward(layers: list[Tensor], x: Tensor) -> Tensor:
     return x
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Digits saved against width."""
     axes = paper.subplots()
     widths, saved = np.array(finding.data["widths"]), finding.data["saved"]
@@ -176,7 +173,10 @@ claim = Claim(
     ),
     sources=("M364", "M365"),
     measure=measure,
-    reference="Shen (2024), theorems 3 and 4. https://arxiv.org/abs/2305.11417",
+    reference=(
+        "Shen (2024), Exploring the complexity of deep neural networks through functional "
+        "equivalence, theorems 3 and 4. https://arxiv.org/abs/2305.11417"
+    ),
     full={"networks": 2_000},
     draw=draw,
 )

@@ -1,19 +1,14 @@
 """The change of measure behind PAC-Bayes, with equality at the tilted distribution."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.special import rel_entr
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(generator: torch.Generator, *, atoms: int = 30, distributions: int = 300) -> Finding:
@@ -95,7 +90,7 @@ def kl(q: Tensor, p: Tensor) -> float:
 
 
 def value(q: Tensor, p: Tensor, x: Tensor) -> float:
-    """What the inequality bounds."""
+    """The bounded side of the inequality."""
     return float(q @ x) - kl(q, p)
 
 
@@ -107,7 +102,7 @@ def slope(logits: Tensor, p: Tensor, x: Tensor) -> float:
     return float(gradient.abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Along the distributions p exp(tX)."""
     axes = paper.subplots()
     data = finding.data

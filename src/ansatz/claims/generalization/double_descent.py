@@ -1,20 +1,15 @@
 """Test error peaks where the features are as many as the rows, and falls again beyond."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import RandomFeatures
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 SHARES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 10.0)  # features over rows
 
 
@@ -149,7 +144,7 @@ def network_errors(
     return np.array(tests), np.array(trains)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Test error against features per row; the trained network beside it, if there is one."""
     data = finding.data
     axes = paper.subplots()

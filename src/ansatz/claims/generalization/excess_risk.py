@@ -1,16 +1,12 @@
 """Excess risk is approximation error squared plus complexity over n."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
@@ -76,7 +72,7 @@ def measure(
     return Finding(checks, table, data)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The two terms and their sum."""
     axes = paper.subplots()
     data = finding.data

@@ -2,21 +2,17 @@
 
 import itertools
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP
 from ansatz.theory import log10_equivalent_weights
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(generator: torch.Generator, *, width: int = 3, kinds: int = 12) -> Finding:
@@ -105,7 +101,7 @@ def functions(kinds: int, width: int, generator: torch.Generator) -> int:
     return len(torch.unique(outputs, dim=0))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Weight vectors per function, on the way to d!."""
     axes = paper.subplots()
     ratios, width = finding.data["ratios"], finding.data["width"]
@@ -141,7 +137,11 @@ claim = Claim(
     ),
     sources=("M366",),
     measure=measure,
-    reference="Hecht-Nielsen (1990); Shen (2024), section 2. https://arxiv.org/abs/2305.11417",
+    reference=(
+        "Hecht-Nielsen (1990), On the algebraic structure of feedforward network weight spaces; "
+        "Shen (2024), Exploring the complexity of deep neural networks through functional "
+        "equivalence, section 2. https://arxiv.org/abs/2305.11417"
+    ),
     full={"kinds": 30},
     draw=draw,
 )

@@ -1,18 +1,15 @@
 """The PAC-Bayes bound holds with probability 1 - ε, with the constant 1/(2n)."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.theory import pac_bayes_gap, pac_bayes_risk
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.99)
 
@@ -66,7 +63,7 @@ def measure(
 def covered(
     level: float, samples: int, rows: int, functions: int, generator: torch.Generator
 ) -> float:
-    """How often the bound holds for all posteriors, with a uniform prior on a few functions.
+    """Counts the samples in which the bound holds for all posteriors, with a uniform prior.
 
     Each errs on half of all rows. By Donsker and Varadhan the posteriors with the largest gap for
     their divergence are p exp(t (ℓ - ℓ̂)); a fine grid of t stands for them.
@@ -82,7 +79,7 @@ def covered(
     return float((gap <= bound.sqrt()).all(0).double().mean())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Coverage against ε, the guarantee and the printed one; and a closer look at large ε."""
     held, errors = finding.data["held"], finding.data["errors"]
     left, right = paper.subplots(1, 2, width_ratios=(2, 1))

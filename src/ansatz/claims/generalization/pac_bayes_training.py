@@ -1,18 +1,16 @@
 """Training on the PAC-Bayes bound gives a classifier with a certificate."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 from ansatz.theory import gaussian_kl, pac_bayes_gap, pac_bayes_risk
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LEVEL = 0.05
 
@@ -134,7 +132,7 @@ def divergence(
     return float(closed), float(ratio.mean()), float(ratio.std() / samples**0.5), float(other)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Errors and certificates on the way, on labels and on coin flips."""
     panels = paper.subplots(1, 2, sharey=True)
     titles = ("labels, trained on the bound", "coin flips, trained without KL")

@@ -2,21 +2,19 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.data import load
 from ansatz.errors import UsageError
 from ansatz.figures.style import INK, LINEAR, PALETTE
 from ansatz.likelihoods import Categorical
 from ansatz.networks import MLP
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CLASSES = 10
 
@@ -161,7 +159,7 @@ def accuracy(network: nn.Module, x: Tensor, y: Tensor) -> float:
         return float((network(x).argmax(-1) == y).double().mean())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Training losses, and test accuracies in the legend."""
     axes = paper.subplots()
     for (name, run), colour in zip(
@@ -191,7 +189,7 @@ claim = Claim(
     statement=(
         "A network with more parameters than rows fits random labels, shuffled pixels and pure "
         "noise to the last row, in a few times the epochs that real labels take. From real labels "
-        "the same network generalises: what it could fit does not decide what it learns."
+        "the same network generalises: the data that it could fit do not decide what it learns."
     ),
     formula=(
         r"\hat\ell_{0/1}(\hat f) = 0 \text{ on random labels}, \qquad "

@@ -1,6 +1,6 @@
 """Sharpness depends on the scale of the weights; the function does not."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -8,13 +8,11 @@ from scipy.stats import spearmanr
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 SCALES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
@@ -160,7 +158,7 @@ def blocks(nets: Weights, x: Tensor, y: Tensor) -> Tensor:
     return torch.stack([part.sum(1) for part in cuts], 1)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The trace against α, and against the gap before and after rescaling."""
     data = finding.data
     left, right = paper.subplots(1, 2)
@@ -185,7 +183,7 @@ claim = Claim(
     statement=(
         "Among networks trained alike but for weight decay, the sharper minima generalise worse. "
         "But scaling one rectified layer by α and the next by 1/α leaves the function as it is and "
-        "changes the trace of the Hessian at will: flatness means nothing without a scale."
+        "changes the trace of the Hessian at will: flatness is meaningful only with a scale."
     ),
     formula=(
         r"f_{\alpha W, \alpha b, a / \alpha} = f_{W, b, a}, \qquad \mathrm{tr}\, \nabla^2 \ell = "

@@ -1,19 +1,16 @@
 """Half-spaces of R^d label d + 1 points at will, and never d + 2."""
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from scipy.optimize import linprog
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, PALETTE
 from ansatz.theory import half_space_growth, sauer_bound
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, beyond: int = 2, sets: int = 5) -> Finding:
@@ -122,7 +119,7 @@ def count_intervals(n: int) -> int:
     return len({tuple(a <= i < b for i in range(n)) for a, b in ends})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Labellings against points, beside 2ⁿ."""
     axes = paper.subplots()
     counts = finding.data["counts"]
@@ -160,7 +157,10 @@ claim = Claim(
     ),
     sources=("M352", "M353"),
     measure=measure,
-    reference="Cover (1965), Geometrical and statistical properties of linear inequalities.",
+    reference=(
+        "Cover (1965), Geometrical and statistical properties of systems of linear inequalities. "
+        "https://doi.org/10.1109/PGEC.1965.264137"
+    ),
     full={"beyond": 5, "sets": 100},
     draw=draw,
 )

@@ -1,18 +1,15 @@
 """No interval's training error strays from its true error by more than the VC inequality says."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.theory import sauer_bound, vc_bound, vc_gap
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SIZES = (100, 400, 1_600, 6_400)
 NOISE = 0.3  # P(y = 1) at every x
@@ -80,7 +77,7 @@ def largest_gaps(n: int, runs: int, generator: torch.Generator) -> torch.Tensor:
     return torch.maximum((start + up).abs(), (start + down).abs())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Quantiles of the largest gap, between the two bounds."""
     axes = paper.subplots()
     data = finding.data
@@ -111,7 +108,11 @@ claim = Claim(
     ),
     sources=("M354",),
     measure=measure,
-    reference="Vapnik and Chervonenkis (1971); Devroye, Györfi and Lugosi (1996), theorem 12.5.",
+    reference=(
+        "Vapnik and Chervonenkis (1971), On the uniform convergence of relative frequencies of "
+        "events to their probabilities; Devroye, Györfi and Lugosi (1996), A Probabilistic Theory "
+        "of Pattern Recognition, theorem 12.5."
+    ),
     full={"runs": 2_000},
     draw=draw,
 )

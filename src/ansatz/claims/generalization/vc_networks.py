@@ -2,19 +2,16 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.theory import log2_relu_growth, pseudo_dimension_rate, relu_vc_bound
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, deepest: int = 10) -> Finding:
@@ -30,7 +27,7 @@ def measure(generator: torch.Generator, *, deepest: int = 10) -> Finding:
             labels[-1],
             2**deepest,
             0,
-            "whole numbers: every cell of the weight is tried",
+            "whole numbers: every interval of the weight is tried",
             wrong=Wrong("at most N = 1 point is labelled at will", predicted=2),
         ),
         Check(
@@ -70,10 +67,10 @@ def tents(z: Tensor, layers: int) -> Tensor:
 def count(layers: int) -> int:
     """Labellings of the points 1, ½, ¼, … by the sign of T(…T(θx)) - ½, over all θ in [0, ½]."""
     points = 0.5 ** torch.arange(layers, dtype=torch.float64)
-    # The middle of each cell in which no tent has its kink or crosses ½.
-    cells = 2 ** (layers + 1)
-    theta = (torch.arange(cells, dtype=torch.float64) + 0.5) / (2 * cells)
-    labels = tents(theta[:, None] * points, layers) > 0.5  # (cells, points)
+    # The middle of each interval in which no tent has its kink or crosses ½.
+    intervals = 2 ** (layers + 1)
+    theta = (torch.arange(intervals, dtype=torch.float64) + 0.5) / (2 * intervals)
+    labels = tents(theta[:, None] * points, layers) > 0.5  # (intervals, points)
     return len(torch.unique(labels, dim=0))
 
 
@@ -87,7 +84,7 @@ def solve(growth: Callable[[int], float]) -> int:
     return max(n for n in range(1, 1000) if growth(n) >= n)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Points labelled at will against depth."""
     axes = paper.subplots()
     depths = np.array(finding.data["depths"])

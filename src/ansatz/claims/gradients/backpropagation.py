@@ -1,20 +1,16 @@
 """Backpropagation: errors run back through transposed Jacobians."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.training.fast.network import Backpropagation, derivative_of
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = float(np.finfo(np.float64).eps)
 STEPS = tuple(10.0**-k for k in range(1, 10))
 
 
@@ -151,7 +147,7 @@ def central(parts: list[Tensor], x: Tensor, y: Tensor, direction: Tensor, h: flo
     return (ends[0] - ends[1]) / (2 * h)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The error of finite differences against the step."""
     assert finding.table is not None
     axes = paper.subplots()

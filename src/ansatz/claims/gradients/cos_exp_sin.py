@@ -2,18 +2,15 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = float(np.finfo(np.float64).eps)
 NAMES = ("β₀", "ω₀", "β₁", "ω₁", "β₂", "ω₂", "β₃", "ω₃")
 
 
@@ -117,7 +114,7 @@ def complex_step(theta: np.ndarray, x: float, y: float, h: float = 1e-30) -> lis
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The eight derivatives of one example."""
     assert finding.table is not None
     axes = paper.subplots()

@@ -1,20 +1,17 @@
 """Forward mode costs a pass per parameter, reverse mode a pass per output."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 class Counter:
@@ -185,14 +182,14 @@ def forward(layers: list[Tensor], x: Tensor) -> Cost:
 def tangent(
     layers: list[Tensor], values: list[Tensor], which: int, direction: Tensor, counter: Counter
 ) -> Tensor:
-    """How the outputs move with one matrix: d(Wh) = dW h + W dh, from there on."""
+    """The movement of the outputs with one matrix: d(Wh) = dW h + W dh, from there on."""
     move = counter.product(direction, values[which])
     for i in range(which, len(layers) - 1):
         move = counter.product(layers[i + 1], (1 - values[i + 1] ** 2) * move)
     return move
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Multiply-adds of a whole Jacobian against the number of parameters."""
     assert finding.table is not None
     axes = paper.subplots()

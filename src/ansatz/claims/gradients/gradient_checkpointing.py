@@ -1,7 +1,7 @@
 """Checkpoints store fewer activations and compute the rest again; shards add their gradients."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -9,14 +9,12 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.data import Batch
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import Dense, affine
 from ansatz.likelihoods import MSE
 from ansatz.training import Supervised
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Run(NamedTuple):
@@ -182,7 +180,7 @@ def shards(width: int, rows: int, generator: torch.Generator) -> tuple[Tensor, T
     return whole / all_rows, summed, means
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Activations alive against the length of a segment."""
     assert finding.table is not None
     axes = paper.subplots()

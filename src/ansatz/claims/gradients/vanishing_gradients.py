@@ -1,18 +1,15 @@
 """Gradients through depth: a product of Jacobians shrinks, grows, or keeps its size."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import FOURTH, INK, LINEAR, MODEL, THIRD
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 class Case(NamedTuple):
@@ -163,7 +160,7 @@ def radius_bound(cases: dict[str, Case], depth: int) -> Tensor:
     return max(radius, 1e-9) ** torch.arange(depth + 1, dtype=torch.float64)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Norm of the gradient by distance from the output, with its bounds."""
     axes = paper.subplots()
     shown = (

@@ -1,15 +1,11 @@
 """The symmetric normalisation of a graph convolution does not average over neighbours."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.graphs._example import adjacency, normalized
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, depth: int = 60) -> Finding:
@@ -66,7 +62,7 @@ def measure(generator: torch.Generator, *, depth: int = 60) -> Finding:
     return Finding(checks, table, {"sums": S.sum(1), "mean": mean.sum(1)})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Row sums of both matrices."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

@@ -1,15 +1,11 @@
 """The graph convolution's matrix has norm 1 when its degrees count the loops."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.graphs._example import adjacency, laplacian, normalized, random_graph
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SPECTRUM = (0, 0.586, 0.764, 2, 2.586, 3.414, 5.236, 5.414)  # to three decimals
 
@@ -89,7 +85,7 @@ def without_loops(A: np.ndarray) -> np.ndarray:
         return normalized(A, loops_in_degree=False)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The size of a signal over the layers."""
     from ansatz.figures.style import LINEAR, MODEL
 

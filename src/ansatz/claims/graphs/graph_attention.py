@@ -87,7 +87,7 @@ def attend(x: Tensor, edge: Tensor, A: Tensor, V: Tensor, u: Tensor) -> Tensor:
 
 
 def self_consistent(rest: float, weight: float) -> int:
-    """How many q solve q = ρ(rest + weight q): with weight 0 the right score, else the printed one.
+    """The number of solutions q = ρ(rest + weight q): weight 0 is right, others as printed.
 
     On each of the two pieces of ρ the equation is linear; a solution must lie on its own piece.
     """

@@ -1,16 +1,12 @@
 """A polynomial of the Laplacian: a filter of K steps that needs no eigenvectors."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.sparse.csgraph import shortest_path
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.graphs._example import adjacency, laplacian
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, order: int = 2) -> Finding:
@@ -73,7 +69,7 @@ def measure(generator: torch.Generator, *, order: int = 2) -> Finding:
     return Finding(checks, data={"distance": distance.ravel(), "weight": np.abs(space).ravel()})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Weights of the filter over the distance of two nodes."""
     from ansatz.figures.style import INK, MODEL
 

@@ -1,16 +1,13 @@
 """Colour refinement cannot distinguish a hexagon from two triangles, nor can a graph network."""
 
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.graphs._example import normalized
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 HEXAGON = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0))
 TRIANGLES = ((0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3))
@@ -97,7 +94,7 @@ def read_out(A: np.ndarray, weights: list[np.ndarray]) -> np.ndarray:
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The two graphs; every node has two neighbours that have two neighbours."""
     from ansatz.figures.style import INK, MODEL
 

@@ -1,4 +1,4 @@
-"""When the Neocognitron was published, and where DenseNet was."""
+"""The publications of the Neocognitron and of DenseNet."""
 
 import torch
 

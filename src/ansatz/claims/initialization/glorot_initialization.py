@@ -1,20 +1,16 @@
 """Glorot's weights: between keeping the signal and keeping its gradient."""
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import affine, initializers
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SHAPES = ((100, 50), (50, 100), (80, 80), (200, 20), (20, 200))
 
 
 def measure(generator: torch.Generator, *, layers: int = 40) -> Finding:
-    """What layers of several shapes do to a signal and to a gradient."""
+    """The factors by which layers of several shapes multiply a signal and a gradient."""
     forward, backward, scores, deviations = [], [], [], []
     for n, m in SHAPES:
         ahead, back = passes(n, m, layers, generator)
@@ -86,7 +82,7 @@ def measure(generator: torch.Generator, *, layers: int = 40) -> Finding:
 def passes(
     n: int, m: int, layers: int, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """What layers do to the mean square of a signal, and of a gradient by autograd."""
+    """The factors of the mean square of a signal, and of a gradient by autograd."""
     ahead, back = [], []
     for _ in range(layers):
         layer = affine(n, m, init="glorot_normal", generator=generator).double()
@@ -99,7 +95,7 @@ def passes(
     return torch.stack(ahead), torch.stack(back)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Factors forwards and backwards against n / (n + m)."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

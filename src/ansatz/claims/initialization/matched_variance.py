@@ -1,15 +1,11 @@
 """A normal distribution and a uniform one of equal variance are the same initialisation."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.layers import initializers
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PAIRS = {
     "normal": "uniform",
@@ -82,7 +78,7 @@ def error_of(z: Tensor, kurtosis: float) -> float:
     return float(((z**2).mean() - 1) / ((kurtosis - 1) / z.numel()) ** 0.5)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The deviation of each scheme's variance, in standard errors."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

@@ -1,18 +1,14 @@
 """Orthogonal weights preserve every norm; their eigenvalues lie on the unit circle."""
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.initialization._signal import mean_squares
 from ansatz.layers import initializers
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -88,7 +84,7 @@ def measure(
     return Finding(checks, table, {"eigen": eigen, "kept": kept, "loose": loose})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Eigenvalues on the circle; norms through depth."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,15 +1,11 @@
 """A small positive bias leaves fewer ReLUs dead at the start."""
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.optimization._path import rotation
 from ansatz.layers import Dense
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BIASES = (0.0, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04)
 ROWS = (1, 3, 6)
@@ -83,7 +79,7 @@ def dead_chance(ratio: float, rows: int) -> float:
     return float(torch.special.ndtr(torch.tensor(-ratio, dtype=torch.float64)) ** rows)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The share of dead units against the bias."""
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 

@@ -1,21 +1,18 @@
 """A small last layer makes the first predictions those of the constant model."""
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.data import Batch
 from ansatz.likelihoods import Categorical
 from ansatz.networks import MLP
 from ansatz.training import Supervised
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 CLASSES = 10
 SCALES = (0.05, 0.1, 0.2, 0.5, 1.0)
 HEADLINE = 1
@@ -122,7 +119,7 @@ def constant_start(y: Tensor, generator: torch.Generator) -> tuple[Tensor, dict[
     return probability, moved
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The excess of the first loss against the variance of the logits."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, MODEL
@@ -149,7 +146,7 @@ claim = Claim(
         "When the last layer starts with small weights, so that the logits have a small variance "
         "s², the first loss is that of the constant model plus s²(1 - 1/K)/2. With a last layer of "
         "zeros and the likelihood's own shift, the first predictions are exactly the shares of "
-        "the classes; the hidden layers, which are not zero, learn from the second step on."
+        "the classes; the hidden layers, which are not zero, start to learn at the second step."
     ),
     formula=(
         r"\mathrm{E}\left[\log \sum_k e^{z_k} - z_y\right] = \log K + "

@@ -1,15 +1,11 @@
 """The size of a signal through a deep network, for each initialisation."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.initialization._signal import mean_squares
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # name, scheme, its gain, activation, what one layer multiplies the mean square by
 RUNS = (
@@ -102,7 +98,7 @@ def variance_and_error(sample: Tensor) -> tuple[float, float]:
     return float(second), float(((fourth - second**2) / len(sample)).sqrt())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Mean squares through depth with their predictions."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, PALETTE

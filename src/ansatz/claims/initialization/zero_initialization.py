@@ -1,18 +1,13 @@
 """Hidden units that start equal stay equal for ever."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.networks import MLP
 from ansatz.optim import create
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -101,7 +96,7 @@ def first_weight(network: MLP) -> Tensor:
     return network.get_parameter("hidden.0.weight").detach()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The loss and the difference between units while training."""
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 

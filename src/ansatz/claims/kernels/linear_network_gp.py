@@ -1,14 +1,10 @@
 """A linear unit with random weights is a Gaussian process with a linear kernel."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(generator: torch.Generator, *, size: int = 4, draws: int = 10_000) -> Finding:
@@ -48,7 +44,7 @@ def measure(generator: torch.Generator, *, size: int = 4, draws: int = 10_000) -
     return Finding(checks, data={name: value.flatten().numpy() for name, value in data.items()})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Measured covariances over predicted ones."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
@@ -76,7 +72,9 @@ claim = Claim(
     ),
     sources=("E34", "M336"),
     measure=measure,
-    reference="Rasmussen and Williams (2006), Gaussian Processes, section 2.1.",
+    reference=(
+        "Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, section 2.1."
+    ),
     full={"draws": 1_000_000},
     errata=(Erratum("E34", "N(0, (σ²/d) XᵀX)", "N(0, (σ²/d) XXᵀ)"),),
     draw=draw,

@@ -1,14 +1,10 @@
 """The tangent kernel of a network moves while it learns, the less the wider it is."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(
@@ -113,7 +109,7 @@ def train(W: Tensor, a: Tensor, x: Tensor, y: Tensor, steps: int) -> tuple[Tenso
     return W.detach(), a.detach()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The change over the width."""
     import numpy as np
 

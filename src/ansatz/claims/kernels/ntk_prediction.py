@@ -1,15 +1,11 @@
 """A linearised network trained to the end predicts its start plus a kernel regression."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.networks import MLP
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, rows: int = 5, width: int = 32) -> Finding:
@@ -113,7 +109,7 @@ def curvature(
     return float(middle.norm() / close.norm()), float(cubic)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both predictions through the data."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
@@ -144,7 +140,10 @@ claim = Claim(
     ),
     sources=("E21", "M328", "M329", "M330"),
     measure=measure,
-    reference="Jacot et al. (2018), Neural tangent kernel. https://arxiv.org/abs/1806.07572",
+    reference=(
+        "Jacot, Gabriel and Hongler (2018), Neural tangent kernel: convergence and generalization "
+        "in neural networks. https://arxiv.org/abs/1806.07572"
+    ),
     full={"width": 100},
     errata=(Erratum("E21", "kᵀK⁻¹(y - f)", "f₀(x) + kᵀK⁻¹(y - f₀)"),),
     draw=draw,

@@ -1,16 +1,12 @@
 """The binary cross-entropy of a logit: both terms need the sigmoid."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from scipy import stats
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.likelihoods import Bernoulli
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(generator: torch.Generator, *, logits: int = 101) -> Finding:
@@ -91,7 +87,7 @@ def printed(f: Tensor, y: Tensor) -> Tensor:
     return -torch.where(y == 1, torch.log(torch.sigmoid(f)), torch.log(1 - f))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The total probability over the logit."""
     from ansatz.figures.style import LINEAR, MODEL
 

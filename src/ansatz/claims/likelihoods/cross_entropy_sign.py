@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,10 +9,8 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.likelihoods import Bernoulli
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BOX = 12.0  # logits are searched in [-BOX, BOX]
 
@@ -91,7 +88,7 @@ def argmin(function: Callable[[float], float]) -> float:
     return float(minimize_scalar(function, bounds=(-BOX, BOX), options={"xatol": 1e-10}).x)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The loss and its negative over the logit."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

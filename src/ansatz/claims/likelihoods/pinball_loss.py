@@ -1,16 +1,12 @@
 """The pinball loss is least at a quantile; with a wrong sign it has no minimum."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.likelihoods import Quantiles
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -75,7 +71,7 @@ def measure(
 
 
 def library_loss(q: Tensor, y: Tensor, level: float) -> Tensor:
-    """Mean loss of each constant q: the library's own, less what the median contributes."""
+    """Mean loss of each constant q: the library's own, less the contribution of the median."""
     middle = Quantiles(levels=[0.5])
     alone = middle.loss(q[:, None, None].expand(-1, len(y), 1), y.expand(len(q), -1)).mean(1)
     if level == 0.5:
@@ -96,7 +92,7 @@ def printed_loss(q: Tensor, y: Tensor, level: float) -> Tensor:
     return torch.maximum(level * error, (1 - level) * error).mean(1)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both losses over q."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

@@ -9,7 +9,7 @@ Rule = Callable[[Sequence[Tensor]], torch.optim.Optimizer]
 
 
 def follow(loss: Callable[[Tensor], Tensor], start: Tensor, rule: Rule, steps: int) -> Tensor:
-    """Where ``rule`` leads from ``start``: the iterates ``(steps + 1, D)``, the start first."""
+    """Follows ``rule`` from ``start``: the iterates ``(steps + 1, D)``, the start first."""
     theta = nn.Parameter(start.clone())
     optimizer, path = rule([theta]), [start.clone()]
     for _ in range(steps):

@@ -1,18 +1,15 @@
 """AdaGrad's steps shrink as 1/√k because it accumulates; without that it is sign descent."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.optim import SignDescent
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 Make = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 
 
@@ -86,7 +83,7 @@ def moves(make: Make, gradients: Tensor) -> Tensor:
     return torch.stack(places).diff(dim=0)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Steps under a constant gradient."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,18 +1,13 @@
 """Adam: the first step is the rate times the sign of the gradient."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization.adagrad import moves
 from ansatz.optim import FlatAdamW
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -96,7 +91,7 @@ def transcribed(g: Tensor, rate: float, beta1: float, beta2: float, eps: float) 
 
 
 def flat_path(g: Tensor, rate: float, betas: tuple[float, float], eps: float) -> Tensor:
-    """Where the library's own AdamW leads without decay."""
+    """The path of the library's own AdamW without decay."""
     theta = torch.nn.Parameter(torch.zeros_like(g[0]))
     rule, path = FlatAdamW([theta], [], betas=betas, eps=eps, weight_decay=0.0), []
     for gradient in g:
@@ -106,7 +101,7 @@ def flat_path(g: Tensor, rate: float, betas: tuple[float, float], eps: float) ->
     return torch.stack(path)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The first step against the size of the gradient."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,17 +1,14 @@
 """Local entropy prefers the flat of two minima, and Entropy-SGD follows it there."""
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 CENTRES = torch.tensor([-1.0, 1.0], dtype=torch.float64)
 CURVATURES = torch.tensor([40.0, 1.0], dtype=torch.float64)  # the sharp well, the flat one
 
@@ -144,7 +141,7 @@ def entropy_sgd(
     return x
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The loss, its local entropy, and where chains from the sharp well end."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

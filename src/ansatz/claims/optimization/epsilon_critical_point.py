@@ -1,16 +1,13 @@
 """Gradient descent meets a gradient of size ε within 2L (h₀ - h*) / ε² steps."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.optimization._path import rotation
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Loss = Callable[[Tensor], Tensor]
 
@@ -92,7 +89,7 @@ def cosines(size: int, generator: torch.Generator) -> tuple[int, float]:
     return steps_until(loss, start, eps, int(2 * scale) + 1), scale
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Steps against the scale, with the bound and the slope of the teeth."""
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 

@@ -1,18 +1,14 @@
 """Extragradient finds the saddle of a bilinear game; half of it does not."""
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.optim import Extragradient
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, rate: float = 0.1, steps: int = 500) -> Finding:
@@ -111,7 +107,7 @@ def descent_ascent(rate: float, steps: int) -> Tensor:
     return torch.stack(path)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The spirals, and the distances with their predictions."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

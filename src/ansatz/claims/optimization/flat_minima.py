@@ -1,16 +1,13 @@
 """Small batches end in flatter minima; averages of weights in lower ones."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.optimization._curvature import power_iteration
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FEATURES = 5
 
@@ -182,7 +179,7 @@ def train(
     return path, [m.detach() for m in means]
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Sharpness against the size of the batch, with standard errors."""
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 

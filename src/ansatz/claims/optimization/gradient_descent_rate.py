@@ -1,17 +1,12 @@
 """Gradient descent on a quadratic: every eigenvalue has its own geometric sequence."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import descent, follow, rotation, spectrum
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -78,7 +73,7 @@ def measure(
     return Finding(checks, table, {"error": error, "rho": rho, "momentum": (root - 1) / (root + 1)})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The error against the steps, with the predicted slope."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,17 +1,13 @@
 """Gradient descent is the Euler method on the gradient flow."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.integrate import solve_ivp
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.claims.optimization._path import descent, follow
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def valley(theta: Tensor) -> Tensor:
@@ -86,7 +82,7 @@ def end_of_flow(start: Tensor, horizon: float, share: float = 0.0) -> Tensor:
     return torch.as_tensor(found.y[:, -1])
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both distances against the rate, with lines of slope 1 and 2."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,18 +1,13 @@
 """The heavy ball: steps of η / (1 - β) in the end, and the rate of √κ."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import descent, follow, rotation, spectrum
 from ansatz.optim import HeavyBall, momentum
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -51,7 +46,7 @@ def measure(
             float(far),
             -rate / (1 - beta),
             beta**300 + 100 * EPS,
-            "what is left of the geometric series after 300 steps, and rounding",
+            "the rest of the geometric series after 300 steps, and rounding",
             wrong=Wrong("the sum from τ = 1", predicted=-rate * beta / (1 - beta), erratum="E26"),
         ),
         Check(
@@ -97,7 +92,7 @@ def constant_gradient(rate: float, beta: float, steps: int) -> Tensor:
     return torch.tensor(places, dtype=torch.float64).diff()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The steps that grow to their limit; the error beside that of descent."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -6,10 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import Rule, follow, rotation, spectrum
 from ansatz.optim import momentum
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -60,7 +59,7 @@ def measure(
             far,
             1 / (1 - beta),
             (1 / (1 - beta)) * (2 * beta**300 + 1000 * EPS),
-            "what is left of a geometric series after 300 steps, and rounding",
+            "the rest of a geometric series after 300 steps, and rounding",
             wrong=Wrong("no difference", predicted=1.0),
         )
     )

@@ -1,20 +1,17 @@
 """Nesterov's acceleration: 1/t² where gradient descent has 1/t."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import follow, rotation, spectrum
 from ansatz.optim import nesterov
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = np.finfo(np.float64).eps
 Gradient = Callable[[np.ndarray], np.ndarray]
 
 
@@ -138,7 +135,7 @@ def paths(generator: torch.Generator, steps: int) -> tuple[Tensor, Tensor, Tenso
     return torch.stack(thetas), torch.stack(aheads), found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Gaps against steps on logarithmic axes."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD

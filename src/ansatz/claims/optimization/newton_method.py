@@ -1,19 +1,15 @@
 """Newton's method solves a quadratic in one step, and squares the error elsewhere."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import descent, follow, rotation, spectrum
 from ansatz.optim import Newton
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def exponential(theta: Tensor) -> Tensor:
@@ -82,7 +78,7 @@ def newton(loss: Callable[[Tensor], Tensor], start: Tensor, steps: int) -> Tenso
     return torch.stack(path)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Errors against steps: a curve that bends down beside a line."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

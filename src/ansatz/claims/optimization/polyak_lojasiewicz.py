@@ -1,19 +1,16 @@
-"""Where half the squared gradient exceeds μ times the gap, descent is geometric."""
+"""Descent is geometric if half the squared gradient exceeds μ times the gap."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import descent, follow, rotation, spectrum
 from ansatz.optim import gradient_and_hessian
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 Loss = Callable[[Tensor], Tensor]
 TITLES = {"x² + 3 sin²x": "not convex: x² + 3 sin²x", "flat valley": "a valley of minima"}
 
@@ -123,7 +120,7 @@ def gaps(loss: Loss, start: Tensor, rate: float, steps: int) -> Tensor:
     return torch.stack([loss(point) for point in follow(loss, start, descent(rate), steps)])
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Gaps on a logarithmic axis below their bounds."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

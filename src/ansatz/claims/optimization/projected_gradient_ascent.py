@@ -1,19 +1,16 @@
 """Projected gradient ascent stays in the ball and finds the best point of it."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import rotation, spectrum
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 Projection = Callable[[Tensor], Tensor]
 
 
@@ -121,7 +118,7 @@ def on_the_sphere(
     return Q @ (along / (curvature + m)), float(m)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Norms that stop at the radius, distances that fall."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,23 +1,18 @@
 """RMSProp is Adam without momentum and without the correction of the start."""
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization.adagrad import moves
 from ansatz.optim import momentum
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
     generator: torch.Generator, *, rate: float = 0.01, beta: float = 0.9, steps: int = 40
 ) -> Finding:
-    """Paths of RMSProp and of Adam with β₁ = 0; then what each does once the gradient is 0."""
+    """Paths of RMSProp and of Adam with β₁ = 0; then both once the gradient is 0."""
     gradients = torch.randn(steps, 5, dtype=torch.float64, generator=generator)
     rms = moves(lambda p: torch.optim.RMSprop(p, lr=rate, alpha=beta, eps=0), gradients)
     adam = moves(lambda p: torch.optim.Adam(p, lr=rate, betas=(0.0, beta), eps=0), gradients)
@@ -64,7 +59,7 @@ def measure(
     return Finding(checks, table, {"coasting": coasting, "rate": rate})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Steps before and after the gradient is switched off."""
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 

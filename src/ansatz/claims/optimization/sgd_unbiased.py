@@ -1,21 +1,17 @@
 """The mean gradient of a random batch is an unbiased estimate of that of all rows."""
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.data import Batch
 from ansatz.likelihoods import Bernoulli
 from ansatz.networks import MLP
 from ansatz.training import Supervised
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, rows: int = 8, shown: int = 3) -> Finding:
@@ -92,7 +88,7 @@ def measure(generator: torch.Generator, *, rows: int = 8, shown: int = 3) -> Fin
     return Finding(checks, table, data)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The variance of the gradient against the size of the batch."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

@@ -1,19 +1,15 @@
 """The constant of smoothness is the largest curvature, and power iteration finds it."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._curvature import power_iteration
 from ansatz.optim import gradient_and_hessian
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -47,7 +43,7 @@ def measure(
             float(estimates[-1]),
             bound,
             rest + 50 * EPS * bound,
-            "what is left of the second eigenvector after the iterations, and rounding",
+            "the rest of the second eigenvector after the iterations, and rounding",
             wrong=Wrong("the second eigenvalue", predicted=float(values[-2])),
         ),
         Check(
@@ -83,7 +79,7 @@ def slopes(
     return (gradients[0] - gradients[1]).norm(dim=1) / moved
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Ratios of pairs below the bound; the iteration's gap to it."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,19 +1,16 @@
 """A step of gradient descent at the rate 1/L lowers the loss by at least |∇h|² / (2L)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import descent, follow, rotation, spectrum
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 Loss = Callable[[Tensor], Tensor]
 
 
@@ -85,7 +82,7 @@ def decreases(loss: Loss, L: float, start: Tensor, rate: float, steps: int) -> t
     return share, float(4 * EPS * values[0].abs() / unit[steep].min())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The decrease of every step beside the floor of one half."""
     from ansatz.figures.style import INK, LINEAR, PALETTE
 

@@ -1,18 +1,13 @@
 """Weight decay shrinks the weights; with the printed sign it inflates them."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import follow
 from ansatz.optim import create
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -64,7 +59,7 @@ def measure(
             float((rest - ridge).norm()),
             0.0,
             left + 64 * EPS,
-            "what is left of the start after all steps, and rounding",
+            "the rest of the start after all steps, and rounding",
             wrong=Wrong(
                 "(1 - ημ)θ - ∇ℓ: the rate forgotten",
                 measured=float((rateless - ridge).norm()),
@@ -92,7 +87,7 @@ def still(name: str, start: Tensor, rate: float, decay: float, steps: int) -> Te
     return torch.stack(norms)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The norm against the steps."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL, THIRD

@@ -1,14 +1,10 @@
 """The eigenvalues of a random matrix fill a disk evenly, and a recurrence may start alike."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(generator: torch.Generator, *, size: int = 100, matrices: int = 10) -> Finding:
@@ -100,7 +96,7 @@ def scan(x: np.ndarray) -> np.ndarray:
     return b
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The distribution of the moduli."""
     from ansatz.figures.style import LINEAR, MODEL
 

@@ -7,7 +7,7 @@ from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
 
 
 def measure(generator: torch.Generator, *, inputs: int = 3, units: int = 4) -> Finding:
-    """The equations beside torch's cell; what the gates do at their ends; the weights."""
+    """The equations beside torch's cell; gates of 0 and 1; the weights."""
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, dtype=torch.float64)
@@ -98,7 +98,10 @@ claim = Claim(
     ),
     sources=("E51", "M249"),
     measure=measure,
-    reference="Gers et al. (2000), Learning to forget. https://doi.org/10.1162/089976600300015015",
+    reference=(
+        "Gers, Schmidhuber and Cummins (2000), Learning to forget: continual prediction with LSTM. "
+        "https://doi.org/10.1162/089976600300015015"
+    ),
     full={"inputs": 64, "units": 64},
     errata=(Erratum("E51", "h = o ⊙ c, or o ⊙ tanh(Uc)", "h = o ⊙ tanh(c)"),),
 )

@@ -1,19 +1,14 @@
 """Batch normalisation: statistics of the batch while training, running ones afterwards."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import normalize
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -87,7 +82,7 @@ def measure(
     return Finding(checks, table, {"running": running, "mean": float(shift[0]), "m": m})
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The running mean on its way."""
     axes = paper.subplots()
     running, mean, m = (finding.data[key] for key in ("running", "mean", "m"))

@@ -1,18 +1,14 @@
 """Batch normalisation of a linear unit is a normalisation of its weights."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 TINY = 1e-300  # torch wants an ε; this one is lost in every sum
 SCALES = (1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3)
 
@@ -117,7 +113,7 @@ def along(x: Tensor, w: Tensor, gain: float) -> Tensor:
     return torch.autograd.grad(loss, w)[0]
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The gradient against the scale of the weights."""
     axes = paper.subplots()
     gradient, product = finding.data["gradient"], finding.data["product"]

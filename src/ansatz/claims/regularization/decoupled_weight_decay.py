@@ -1,20 +1,16 @@
 """Weight decay is the L2 penalty for plain gradient descent, and only there."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ansatz import optim
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import FOURTH, INK, LINEAR, MODEL
 from ansatz.training.penalties import L2
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -112,7 +108,7 @@ def apart(one: Tensor, other: Tensor) -> float:
     return float((one - other).norm(dim=1).max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Norms without a gradient, and the predicted geometric decrease."""
     axes = paper.subplots()
     norms, factor = finding.data["norms"], finding.data["factor"]

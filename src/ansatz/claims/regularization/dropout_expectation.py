@@ -1,19 +1,16 @@
 """The mean over dropout's masks is the network that is scaled by the keep probability."""
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 DROPS = (0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9)
 
 
@@ -128,7 +125,7 @@ def logistic_gap(weights: Tensor, keep: float) -> tuple[float, float, float, flo
     return float(mean - s), float(unscaled), float(second), float(bound)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The exact mean against the dropout probability."""
     axes = paper.subplots()
     means, linear = finding.data["means"], finding.data["linear"]

@@ -1,21 +1,16 @@
 """Early stopping restores the best weights, not the last ones."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.data import Batch, TensorSource
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import Normal
 from ansatz.networks import MLP
 from ansatz.training import Callback, GradientStep, Supervised, Trainer
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ansatz.training.callbacks import Record, Run
+from ansatz.training.callbacks import Record, Run
 
 
 class Memory(Callback):
@@ -24,7 +19,7 @@ class Memory(Callback):
     def __init__(self) -> None:
         self.weights: list[torch.Tensor] = []
 
-    def on_evaluation(self, run: "Run", record: "Record") -> None:
+    def on_evaluation(self, run: Run, record: Record) -> None:
         """After each evaluation."""
         assert isinstance(run.step, GradientStep)
         self.weights.append(flat(run.step.network))
@@ -107,7 +102,7 @@ def flat(network: torch.nn.Module) -> torch.Tensor:
     return torch.nn.utils.parameters_to_vector(network.parameters()).detach().clone()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The validation loss, the best of it and the end."""
     axes = paper.subplots()
     losses, best = finding.data["losses"], finding.data["best"]

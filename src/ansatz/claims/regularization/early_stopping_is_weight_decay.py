@@ -1,20 +1,15 @@
 """Gradient descent stopped after 1/(ημ) steps shrinks as the penalty μ does."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 
 from ansatz import optim
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -92,7 +87,7 @@ def descend(
     return (basis.T @ theta.detach()) / (basis.T @ best)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both shrinkage curves."""
     axes = paper.subplots()
     data = finding.data
@@ -129,7 +124,7 @@ claim = Claim(
     ),
     sources=("M158", "E24"),
     measure=measure,
-    reference="Goodfellow, Bengio and Courville (2016), Deep learning, section 7.8.",
+    reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 7.8.",
     full={"size": 60, "rate": 0.02},
     errata=(Erratum("E24", "t ≈ η/μ", "T ≈ 1/(ημ)"),),
     draw=draw,

@@ -1,19 +1,14 @@
 """The elastic net is the lasso at one end and ridge at the other."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, PALETTE
 from ansatz.optim import ProximalSGD
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -99,7 +94,7 @@ def reference(x: Tensor, y: Tensor, strength: float, ratio: float) -> Tensor:
     return torch.as_tensor(model.fit(x.numpy(), y.numpy()).coef_)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Coefficients along the way from ridge to lasso."""
     axes = paper.subplots()
     ratio, ours, theirs = (finding.data[key] for key in ("ratio", "ours", "theirs"))

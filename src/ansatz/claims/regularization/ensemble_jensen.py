@@ -1,21 +1,16 @@
 """A mixture of models scores at least as well as its members do on average."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.data import load
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import Categorical
 from ansatz.networks import MLP
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -106,7 +101,7 @@ def geometric(logs: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return -torch.log_softmax(logs.mean(0), -1).gather(-1, y.unsqueeze(-1)).squeeze(-1)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Row by row: mixture against mean member."""
     axes = paper.subplots()
     each, mixed, best = (finding.data[key] for key in ("each", "mixed", "best"))

@@ -1,21 +1,17 @@
 """A penalty shrinks each direction of the Hessian by its own factor."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, PALETTE
 from ansatz.optim import Newton
 from ansatz.training.penalties import L2
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 STRENGTHS = (0.03, 0.3, 3.0)
 
 
@@ -62,7 +58,7 @@ def penalised(hessian: torch.Tensor, best: torch.Tensor, mu: float) -> torch.Ten
     return network.weight.detach()[0].clone()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Shrinkage against the curvature of the direction."""
     axes = paper.subplots()
     values, found = finding.data["λ"], finding.data["found"]
@@ -95,7 +91,7 @@ claim = Claim(
     ),
     sources=("M154",),
     measure=measure,
-    reference="Goodfellow, Bengio and Courville (2016), Deep learning, section 7.1.1.",
+    reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 7.1.1.",
     full={"size": 40},
     draw=draw,
 )

@@ -1,19 +1,14 @@
 """Label smoothing is training on labels that a confusion matrix has corrupted."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import Categorical, CrossEntropy
 from ansatz.optim import Newton
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -102,7 +97,7 @@ def minimiser(likelihood: CrossEntropy, classes: int) -> Tensor:
     return torch.softmax(logits.detach(), -1)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Learned probabilities beside the rows of the matrix."""
     matrix, found = finding.data["Π"], finding.data["found"]
     panels = paper.subplots(1, len(matrix), sharey=True)
@@ -112,9 +107,7 @@ def draw(paper: "Figure", finding: Finding) -> None:
         axes.plot(k, 1.0, "x", color=LINEAR, markersize=7, label="hard label")
         axes.set(xlabel=f"class, label {k}", xticks=range(len(matrix)))
     panels[0].set_ylabel("probability")
-    paper.suptitle(
-        "what the network learns is the row of Π of the label", x=0.01, ha="left", fontsize=9.5
-    )
+    paper.suptitle("the network learns the row of Π of the label", x=0.01, ha="left", fontsize=9.5)
     panels[0].legend(loc="center right", fontsize=8)
 
 

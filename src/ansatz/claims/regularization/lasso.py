@@ -1,20 +1,15 @@
 """The lasso on an orthogonal design is the soft threshold."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 from ansatz.optim import ProximalSGD
 from ansatz.training.penalties import L1
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -93,7 +88,7 @@ def reference(x: Tensor, y: Tensor, strength: float) -> Tensor:
     return torch.as_tensor(model.coef_)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Penalised coefficients against least squares."""
     axes = paper.subplots()
     plain, alpha = finding.data["plain"], finding.data["α"]

@@ -4,9 +4,8 @@ import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.layers import normalize
-
-EPS = 2.0**-52
 
 
 def measure(generator: torch.Generator, *, rows: int = 16, units: int = 12) -> Finding:

@@ -3,9 +3,8 @@
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.layers import LocalResponseNorm
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -80,6 +79,9 @@ claim = Claim(
     ),
     sources=("M167",),
     measure=measure,
-    reference="Krizhevsky, Sutskever and Hinton (2012), ImageNet classification, section 3.3.",
+    reference=(
+        "Krizhevsky, Sutskever and Hinton (2012), ImageNet classification with deep convolutional "
+        "neural networks, section 3.3."
+    ),
     full={"channels": 96, "side": 27},
 )

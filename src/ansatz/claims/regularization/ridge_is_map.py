@@ -1,23 +1,19 @@
 """Ridge regression is the mode of a posterior and a constraint on the norm."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import Normal
 from ansatz.optim import Newton
 from ansatz.training.penalties import L2
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 GOAL = 1e-13  # of the constrained search, in the loss
 
 
@@ -119,7 +115,7 @@ def constrained(x: torch.Tensor, y: torch.Tensor, radius: float) -> np.ndarray:
     return np.asarray(found.x)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The norm of the solution against μ."""
     axes = paper.subplots()
     data = finding.data

@@ -1,19 +1,16 @@
 """Weight normalisation: the gradient of the direction is orthogonal to it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import normalize
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -93,7 +90,7 @@ def cosine(one: torch.Tensor, other: torch.Tensor) -> float:
     return float(nn.functional.cosine_similarity(one, other, dim=1).abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The length of v only grows."""
     axes = paper.subplots()
     lengths = finding.data["lengths"]

@@ -1,15 +1,12 @@
 """Leapfrog keeps the energy, Euler's method does not, and the Metropolis test removes the rest."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(
@@ -115,7 +112,7 @@ def variance(generator: torch.Generator, chains: int, test: bool, *, moves: int 
     return float((theta**2).mean())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both energies over the steps."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

@@ -1,15 +1,12 @@
 """Metropolis and Hastings' ratio makes the target stationary; its reciprocal does not."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 Rule = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -85,7 +82,7 @@ def printed_ratio(p: np.ndarray, proposal: np.ndarray) -> np.ndarray:
 
 
 def transition(p: np.ndarray, proposal: np.ndarray, rule: Rule) -> np.ndarray:
-    """Accepted proposals, and what was rejected on the diagonal."""
+    """Accepted proposals, and the rejected ones on the diagonal."""
     moves: np.ndarray = proposal * np.minimum(1, rule(p, proposal))
     np.fill_diagonal(moves, 0)
     return moves + np.diag(1 - moves.sum(1))
@@ -113,7 +110,7 @@ def distance(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(one - other).sum() / 2)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Target as bars, both stationary distributions as points."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

@@ -5,9 +5,9 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.networks import AttentionGate, AttentionUNet, UNet
 
-EPS = 2.0**-52
 FAR = 60.0  # a sigmoid of it differs from 1 by e^-60, below all rounding
 
 

@@ -1,20 +1,15 @@
 """Tiles that overlap by the receptive field give the outputs of the whole image."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.layers import mirror_pad
 from ansatz.networks import UNet, predict_tiles, receptive_field
 from ansatz.spec import InputSpec
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 
 
 def measure(
@@ -95,7 +90,7 @@ def unpadded(generator: torch.Generator, x: Tensor) -> tuple[Tensor, Tensor]:
     return whole, predict_tiles(network, x, tile=tile, overlap=lost)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The largest difference over the overlap."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -1,20 +1,16 @@
 """A classifier slid over an image is a fully convolutional network."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, linear, max_pool2d
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.layers import mirror_pad
 from ansatz.networks import SlidingWindow, summary
 from ansatz.spec import InputSpec
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = 2.0**-52
 WIDTHS, KERNEL, LAST, HIDDEN = (4, 6), 4, 3, 8
 
 
@@ -129,7 +125,7 @@ def all_work(n: float) -> float:
     return total + n**2 * (LAST**2 * WIDTHS[-1] * HIDDEN + HIDDEN * 2)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Work per pixel over the size of the image."""
     from ansatz.figures.decades import logarithmic
     from ansatz.figures.style import INK, LINEAR, MODEL

@@ -5,12 +5,11 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.data import Batch
 from ansatz.likelihoods import Bernoulli
 from ansatz.networks import UNet3d
 from ansatz.training import Supervised
-
-EPS = 2.0**-52
 
 
 def measure(generator: torch.Generator, *, side: int = 8, slices: int = 2) -> Finding:

@@ -1,17 +1,15 @@
 """The sizes of the U-Net: 572 pixels in, 388 out, and skips that concatenate channels."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.networks import UNet
 from ansatz.spec import InputSpec
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DOWN, UP = (568, 280, 136, 64, 28), (52, 100, 196, 388)  # after each block of two convolutions
 CHANNELS = (64, 128, 256, 512, 1024)
@@ -119,7 +117,7 @@ def kernel(network: nn.Module, block: str) -> Tensor:
 
 
 def voxels(length: int, generator: torch.Generator) -> int:
-    """What the 3-D network leaves of an axis; its operations treat every axis alike."""
+    """The output size of the 3-D network along an axis; its operations treat every axis alike."""
     spec = InputSpec.grid(1, length)
     network = UNet(spec, 1, depth=3, width=1, padded=False, doubling="before", generator=generator)
     with torch.no_grad():
@@ -154,7 +152,7 @@ def four_halvings() -> int:
     return max(sides[0], 0) * max(sides[1], 0) * max(sides[2], 0)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Sizes along the network, beside those of blocks that keep them."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
@@ -191,6 +189,9 @@ claim = Claim(
     ),
     sources=("M235", "M236"),
     measure=measure,
-    reference="Ronneberger et al. (2015), U-Net, figure 1. https://arxiv.org/abs/1505.04597",
+    reference=(
+        "Ronneberger, Fischer and Brox (2015), U-Net: convolutional networks for biomedical image "
+        "segmentation, figure 1. https://arxiv.org/abs/1505.04597"
+    ),
     draw=draw,
 )

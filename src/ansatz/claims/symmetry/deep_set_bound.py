@@ -2,15 +2,12 @@
 
 import math
 from itertools import combinations_with_replacement, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(
@@ -102,7 +99,7 @@ def worst_error(cuts: int, size: int, samples: int, dice: np.random.Generator) -
     return float(np.abs((x - low).sum(1)).max() / size**0.5)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Cells over the accuracy, with both bounds."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 

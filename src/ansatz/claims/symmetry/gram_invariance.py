@@ -1,14 +1,10 @@
 """A molecule's descriptor that no rotation changes, and an energy that no exchange changes."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(generator: torch.Generator, *, atoms: int = 6, turns: int = 20) -> Finding:
@@ -72,7 +68,7 @@ def total(x: Tensor, weight: Tensor | None = None) -> Tensor:
     return each.sum() if weight is None else (weight * each).sum()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Changes of both descriptors, rotation by rotation."""
     from ansatz.figures.style import LINEAR, MODEL
 
@@ -102,7 +98,10 @@ claim = Claim(
     ),
     sources=("E30", "M290", "M292", "M293"),
     measure=measure,
-    reference="Zhang et al. (2018), DeepPot-SE. https://arxiv.org/abs/1805.09003",
+    reference=(
+        "Zhang et al. (2018), End-to-end symmetry preserving inter-atomic potential energy model "
+        "for finite and extended systems. https://arxiv.org/abs/1805.09003"
+    ),
     full={"atoms": 30, "turns": 200},
     errata=(Erratum("E30", "Ω_i = R_iᵀR_i, f = Σ h_i(Ω_i)", "Ω_i = R_iR_iᵀ, f = Σ h(Ω_i)"),),
     draw=draw,

@@ -1,14 +1,10 @@
 """Equivariance in matrix form: one side needs the transposed permutation."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 
 def measure(generator: torch.Generator, *, nodes: int = 6, trials: int = 40) -> Finding:
@@ -88,7 +84,7 @@ def gap(one: Tensor, other: Tensor) -> float:
     return float((one - other).abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Errors of both forms over random permutations."""
     from ansatz.figures.style import FOURTH, LINEAR, MODEL
 

@@ -1,16 +1,12 @@
 """A learned transform with an orthogonality penalty is nearly rigid, never exactly."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 TASK = (1.6, 1.0, 0.7)  # the stretch that a task would like
 
@@ -58,7 +54,7 @@ def measure(
             Wrong("rigid: no distance changes", predicted=0.0, erratum="E59"),
         ),
         Check(
-            "penalty times what is left of the stretch, in the limit",
+            "penalty times the remaining stretch, in the limit",
             penalties[-1] * (measured[-1] - 1),
             (TASK[0] - 1) / 8,
             5 * (TASK[0] - 1) ** 2 / (8 * penalties[-1]),
@@ -127,8 +123,8 @@ def distortion(A: Tensor, points: Tensor) -> float:
     return float((after / before - 1).abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
-    """What is left of the stretch over the penalty."""
+def draw(paper: Figure, finding: Finding) -> None:
+    """The remaining stretch over the penalty."""
     from ansatz.figures.style import INK, LINEAR, MODEL
 
     axes, data = paper.subplots(), finding.data

@@ -1,17 +1,12 @@
 """Sign, sigmoid, tanh and ReLU are made of each other."""
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import Step, activations
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, points: int = 4001) -> Finding:
@@ -64,7 +59,7 @@ def measure(generator: torch.Generator, *, points: int = 4001) -> Finding:
     return Finding(checks)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The hyperbolic tangent, and the sigmoid stretched to lie on it."""
     axes = paper.subplots()
     z = torch.linspace(-4, 4, 201, dtype=torch.float64)

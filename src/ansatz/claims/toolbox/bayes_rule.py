@@ -1,19 +1,15 @@
 """Bayes' rule: the posterior is likelihood times prior over the evidence."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.stats import binom
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 TOSSES, HEADS = 8, 6
 
 
@@ -138,7 +134,7 @@ def total_error(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     return ((x * y * z).sum((1, 3)) - (y * x).sum((1, 3))).abs()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The posterior of the coin's bias between prior and likelihood."""
     assert finding.table is not None
     axes = paper.subplots()

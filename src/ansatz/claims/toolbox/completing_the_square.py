@@ -5,8 +5,7 @@ from torch import Tensor
 from torch.linalg import matrix_norm, vector_norm
 
 from ansatz.claims import Check, Claim, Finding, Wrong
-
-EPS = torch.finfo(torch.float64).eps
+from ansatz.claims.finding import EPS
 
 
 def measure(generator: torch.Generator, *, instances: int = 300, d: int = 6) -> Finding:
@@ -54,7 +53,7 @@ def measure(generator: torch.Generator, *, instances: int = 300, d: int = 6) -> 
 
 
 def error(M: Tensor, b: Tensor, x: Tensor, sign: int = -1) -> Tensor:
-    """How far the two sides are apart, over a bound on their rounding."""
+    """The difference of the two sides, over a bound on their rounding."""
     centre = torch.linalg.solve(M, b)
     left = _form(M, x) - 2 * (b * x).sum(-1)
     right = _form(M, x - centre) + sign * (b * centre).sum(-1)

@@ -1,17 +1,12 @@
 """A function is convex where its Hessian has no negative eigenvalue, whatever its norm."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -133,7 +128,7 @@ def sine(generator: torch.Generator, d: int) -> float:
     return float(torch.linalg.eigvalsh(torch.stack(hessians)).min())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Least curvature seen, against the smallest eigenvalue and against the spectral norm."""
     left, right = paper.subplots(1, 2, sharey=True)
     least = finding.data["least"]

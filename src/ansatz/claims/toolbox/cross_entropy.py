@@ -1,20 +1,15 @@
 """Entropy, cross-entropy and the divergence between them."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.stats import entropy
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import KL, Categorical
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -93,7 +88,7 @@ def shifted(p: Tensor) -> Tensor:
     return 0.99 * p + 0.01 * p.flip(-1)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Coins: the price of coding p = 0.3 by another q."""
     axes = paper.subplots()
     p, q = np.array([0.3, 0.7]), np.linspace(0.02, 0.98, 97)

@@ -1,19 +1,14 @@
 """Linear maps and sums of normal vectors are normal, with known moments."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.stats import kstest, multivariate_normal
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, draws: int = 20_000) -> Finding:
@@ -111,7 +106,7 @@ def density_error(mean: Tensor, cov: Tensor, x: Tensor, power: int = 3) -> float
     return float(((ours - peer).abs() / scale).max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """A cloud of mapped points, and the ellipse that should hold 90% of them."""
     axes = paper.subplots()
     x, mean = finding.data["mapped"][:1000], finding.data["mean"]

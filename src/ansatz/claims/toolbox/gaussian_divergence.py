@@ -1,19 +1,14 @@
 """Entropy and divergence of normal vectors in closed form."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import MultivariateNormal, kl_divergence
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -94,7 +89,7 @@ def scales(generator: torch.Generator, draws: int) -> dict[str, Tensor]:
     return {"s": s, "mean": ratio.mean(0), "error": ratio.std(0) / draws**0.5}
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The divergence of N(0, 1) from N(0, s²)."""
     axes = paper.subplots()
     s, mean, error = (finding.data[key] for key in ("s", "mean", "error"))

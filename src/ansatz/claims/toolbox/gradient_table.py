@@ -1,20 +1,18 @@
 """The table of derivatives, each entry against a step into the complex plane."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 Array = NDArray[np.float64]
-EPS = float(np.finfo(np.float64).eps)
 STEP = 1e-30  # the square of it is far below rounding, and nothing is subtracted
 
 
@@ -157,7 +155,7 @@ def one_sided(generator: torch.Generator, d: int) -> float:
     return float(abs(A @ x - true).max() / abs(true).max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The slope of tanh, right and as printed."""
     axes = paper.subplots()
     z, slope = finding.data["z"], finding.data["slope"]

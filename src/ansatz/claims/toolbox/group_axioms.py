@@ -2,15 +2,12 @@
 
 from collections.abc import Callable
 from itertools import permutations, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from ansatz.claims.claim import Figure
 
 Operation = Callable[[tuple[int, ...], tuple[int, ...]], tuple[int, ...]]
 
@@ -24,7 +21,7 @@ def measure(generator: torch.Generator) -> Finding:
         group, lambda g, h: tuple((a - b) % letters for a, b in zip(g, h, strict=True))
     )
     # (g∘h)∘k = f∘(h∘k), a common slip, with f any element.
-    misprint = sum(
+    slip = sum(
         compose(compose(g, h), k) != compose(f, compose(h, k))
         for f, g, h, k in product(group, repeat=4)
     )
@@ -53,7 +50,7 @@ def measure(generator: torch.Generator) -> Finding:
             0,
             0,
             "whole numbers",
-            wrong=Wrong("(g∘h)∘k = f∘(h∘k), as printed", measured=misprint),
+            wrong=Wrong("(g∘h)∘k = f∘(h∘k), as printed", measured=slip),
         ),
         Check(
             "products outside the set",
@@ -85,7 +82,7 @@ def compose(g: tuple[int, ...], h: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def violations(group: list[tuple[int, ...]], operation: Operation) -> dict[str, int]:
-    """How many elements, pairs or triples break each axiom."""
+    """Counts the elements, pairs or triples that break each axiom."""
     members = set(group)
     outside = sum(operation(g, h) not in members for g, h in product(group, repeat=2))
     unassociative = sum(
@@ -105,7 +102,7 @@ def violations(group: list[tuple[int, ...]], operation: Operation) -> dict[str, 
     }
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The table of products: every element once in each row and column."""
     from matplotlib.colors import ListedColormap
 

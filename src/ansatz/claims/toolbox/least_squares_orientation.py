@@ -1,19 +1,14 @@
 """Least squares with the rows of data in columns."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import MSE
 from ansatz.linear import fit_linear
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, d: int = 4, samples: int = 30) -> Finding:
@@ -102,7 +97,7 @@ def path(X: Tensor, w: Tensor, y: Tensor) -> dict[str, Tensor]:
     return {"descent": torch.stack(losses), "closed": (X.T @ w - y).square().mean()}
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Gradient descent arrives at the loss of the closed form."""
     axes = paper.subplots()
     descent = finding.data["descent"]
@@ -129,7 +124,9 @@ claim = Claim(
     ),
     sources=("M095", "E33"),
     measure=measure,
-    reference="Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, 3.2.",
+    reference=(
+        "Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, section 3.2."
+    ),
     full={"d": 20, "samples": 500},
     errata=(Erratum("E33", "w* = (XᵀX)⁻¹Xᵀy for ‖Xᵀw − y‖²", "w* = (XXᵀ)⁻¹Xy"),),
     draw=draw,

@@ -1,19 +1,14 @@
 """The information that one variable has about another."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 from torch.special import entr
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -106,7 +101,7 @@ def normal_pair(r: float, draws: int, generator: torch.Generator) -> tuple[float
     return float(ratio.mean()), error, float(-0.5 * np.log(1 - r**2)), r
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Information of a normal pair against its correlation."""
     assert finding.table is not None
     axes = paper.subplots()

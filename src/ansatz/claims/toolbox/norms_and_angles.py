@@ -1,20 +1,16 @@
 """Lengths and angles: the cosine theorem, Cauchy-Schwarz, and the chain of norms."""
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 from torch.linalg import vector_norm
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -114,7 +110,7 @@ def angles(d: int, count: int, generator: torch.Generator) -> tuple[Tensor, Tens
     return angle, torch.acos((x * y).sum(-1) / (x.norm(dim=-1) * y.norm(dim=-1)))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The ratio of the sum norm to the Euclidean one between its two bounds."""
     axes = paper.subplots()
     ratio = finding.data["ratio"]

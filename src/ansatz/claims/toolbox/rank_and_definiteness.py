@@ -1,18 +1,14 @@
 """Ranks of products of matrices, and quadratic forms that are never negative."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 PRIME = 1_000_003
 
 
@@ -119,7 +115,7 @@ def exact_rank(M: np.ndarray) -> int:
 
 
 def form_signs(M: Tensor, vectors: int, generator: torch.Generator, *, trace: bool = False) -> int:
-    """How often "λ ≥ 0" (or "trace ≥ 0") and "no xᵀMx < 0" disagree."""
+    """Counts how often "λ ≥ 0" (or "trace ≥ 0") and "no xᵀMx < 0" disagree."""
     lowest = torch.linalg.eigvalsh(M)[:, 0]
     shift = torch.where(torch.arange(len(M)) % 2 == 0, 1 - lowest, torch.zeros_like(lowest))
     M = M + shift[:, None, None] * torch.eye(M.shape[-1], dtype=M.dtype)  # half are definite
@@ -135,7 +131,7 @@ def form_signs(M: Tensor, vectors: int, generator: torch.Generator, *, trace: bo
     return int((is_negative != negative).sum())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Rank of the product between its two bounds."""
     assert finding.table is not None
     axes = paper.subplots()

@@ -2,19 +2,15 @@
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = float(np.finfo(np.float64).eps)
 
 
 def measure(generator: torch.Generator, *, instances: int = 2_000) -> Finding:
@@ -97,7 +93,7 @@ def measure(generator: torch.Generator, *, instances: int = 2_000) -> Finding:
     return Finding(checks, Table(["x", "x - log(1 + x)", "x²/2"], rows))
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The error of the approximation, with its rate."""
     assert finding.table is not None
     axes = paper.subplots()

@@ -1,19 +1,14 @@
 """The inverse after a change of low rank needs only a small inverse."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 from torch.linalg import matrix_norm
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import LINEAR
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -84,7 +79,7 @@ def push_through(X: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]
     return matrix_norm(dual - primal, 2), bound
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The difference of the two sides grows as the condition number does, and no faster."""
     axes = paper.subplots()
     condition, error = finding.data["condition"].flatten(), finding.data["error"].flatten()

@@ -1,18 +1,13 @@
 """A deep network without activations is one matrix."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(
@@ -96,7 +91,7 @@ def sections(widths: tuple[int, ...], generator: torch.Generator) -> dict[str, T
     return found
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """A section through a network with and one without activation."""
     axes = paper.subplots()
     t = finding.data["t"]

@@ -1,19 +1,16 @@
 """In a trained network the features move, and the kernel they make with them."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP, RandomFeatureNetwork
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -103,7 +100,7 @@ def kernel_after(network: MLP, x: Tensor, gradient: dict[str, Tensor], rate: flo
 
 
 def frozen_movement(network: RandomFeatureNetwork, x: Tensor, y: Tensor, rate: float) -> float:
-    """How far a step moves the features of a random feature model."""
+    """The movement of the features of a random feature model in a step."""
     before = network.features(x)
     slopes = gradients(network, x, y)
     with torch.no_grad():
@@ -112,7 +109,7 @@ def frozen_movement(network: RandomFeatureNetwork, x: Tensor, y: Tensor, rate: f
     return float((network.features(x) - before).norm())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Movement of the kernel against the rate."""
     assert finding.table is not None
     axes = paper.subplots()

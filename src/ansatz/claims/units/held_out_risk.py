@@ -1,17 +1,13 @@
 """The error on held-out rows estimates the risk without bias; that on training rows does not."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.stats import norm
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.metrics import influence_error, mean_estimate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def measure(
@@ -128,7 +124,7 @@ def experiment(
 
 
 def shortfall(n: int) -> float:
-    """How much less than 95% an interval of 1.96 standard errors holds, for means of n squares.
+    """The coverage that an interval of 1.96 standard errors lacks to 95%, for means of n squares.
 
     Squares of a normal number have the skewness √8 and the excess kurtosis 12.
     """
@@ -141,7 +137,7 @@ def shortfall(n: int) -> float:
     return -2 * float(norm.pdf(z)) * term / n
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Both errors against the number of features, with their predictions."""
     assert finding.table is not None
     axes = paper.subplots()

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.finding import EPS
 from ansatz.networks import MLP
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, units: int = 4, rows: int = 30) -> Finding:

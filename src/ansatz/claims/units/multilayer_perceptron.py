@@ -1,20 +1,18 @@
 """The multilayer perceptron: affine maps with activations between them, and none after the last."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP, summary
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 SHAPES: tuple[tuple[int, tuple[int, ...], int], ...] = (
     (3, (8,), 2),
     (10, (50,), 1),
@@ -27,7 +25,7 @@ SHAPES: tuple[tuple[int, tuple[int, ...], int], ...] = (
 def measure(
     generator: torch.Generator, *, rows: int = 50, hidden: int = 40, reported: bool = False
 ) -> Finding:
-    """Counts against the formula; the network against sums over units; what σ at the end costs."""
+    """Counts against the formula; the network against sums over units; the cost of a last σ."""
     counts = [count(*shape, generator) for shape in SHAPES]
     network = MLP(3, 2, widths=(20,), activation="tanh", generator=generator).double()
     x = torch.randn(rows, 3, generator=generator, dtype=torch.float64)
@@ -150,7 +148,7 @@ def fits(hidden: int, generator: torch.Generator) -> tuple[Tensor, ...]:
     return x[:, 0], target[:, 0], output[:, 0], output[:, 0].relu()
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """A sine with an affine output layer, and with a rectified one."""
     axes = paper.subplots()
     x = finding.data["x"]

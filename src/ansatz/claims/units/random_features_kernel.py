@@ -1,20 +1,16 @@
 """A network with frozen random features is kernel ridge regression, in the limit of width."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import RandomFeatures
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 RIDGE = 0.1
 
 
@@ -124,7 +120,7 @@ def weighted_slope(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> tuple[flo
     )
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Distance to kernel ridge against the number of features."""
     assert finding.table is not None
     axes = paper.subplots()

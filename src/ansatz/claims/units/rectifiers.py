@@ -1,18 +1,14 @@
 """ReLU and its leaky relatives, by their cases and not by a maximum."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import activations
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 STEEP = 1.5  # a slope that a learnt one may reach
 
 
@@ -97,7 +93,7 @@ def relative(a: Tensor, b: Tensor) -> float:
     return float(((a - b).abs() / torch.where(size > 0, size, 1.0)).max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """PReLU with a steep slope, right and as a maximum."""
     axes = paper.subplots()
     x = torch.linspace(-2, 2, 81, dtype=torch.float64)

@@ -1,19 +1,15 @@
-"""The second derivatives of a ReLU network vanish, so it cannot learn from a Laplacian."""
+"""The second derivatives of a ReLU network vanish, so it cannot be trained on its Laplacian."""
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.networks import MLP
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, points: int = 60, units: int = 30) -> Finding:
@@ -95,7 +91,7 @@ def differences(network: MLP, x: Tensor, h: float) -> tuple[Tensor, int]:
 
 
 def pattern(network: MLP, x: Tensor) -> Tensor:
-    """Which hidden units are on."""
+    """Marks the active hidden units."""
     signs = []
     for layer in network.hidden:
         z = layer(x)
@@ -140,7 +136,7 @@ def collocate(
     )
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The solutions that both activations find."""
     axes = paper.subplots()
     t = finding.data["t"]

@@ -1,19 +1,17 @@
 """A residual layer without weights is the identity, whatever its activation."""
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import Residual, activations
 from ansatz.networks import MLP
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 NAMES = ("sigmoid", "softplus", "tanh", "relu", "gelu", "silu", "elu", "selu", "softsign", "mish")
 
 
@@ -92,7 +90,7 @@ def rectified_identity(d: int) -> MLP:
     return network.requires_grad_(False)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The mean of the signal through layers of zeros."""
     axes = paper.subplots()
     for key, mark, colour, name in (

@@ -1,20 +1,15 @@
 """Sigmoid and tanh: bounded, symmetric, and with slopes that decay exponentially."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 from ansatz.layers import activations
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, points: int = 2001) -> Finding:
@@ -109,7 +104,7 @@ def fitted_decay(z: Tensor, slope: Tensor) -> float:
     return -float(np.polyfit(z.numpy(), slope.log().numpy(), 1)[0])
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Slopes on a logarithmic axis, with the exponentials that they follow."""
     axes = paper.subplots()
     z = finding.data["z"]

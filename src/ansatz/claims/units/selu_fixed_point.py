@@ -1,20 +1,16 @@
 """SELU keeps mean 0 and variance 1 through depth; ELU is smooth at 0 only for α = 1."""
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 from scipy.integrate import quad
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import Dense, activations
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 NAMES = ("selu", "elu", "relu")
 
 
@@ -136,7 +132,7 @@ def one_sided(alpha: float, h: float = 1e-6) -> tuple[float, float]:
     return float((high - low).abs()), float((slope[1] - slope[0]).abs())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Mean square of the signal by layer."""
     axes = paper.subplots()
     marks = (("selu", "SELU", "o", MODEL), ("elu", "ELU", "s", LINEAR), ("relu", "ReLU", "^", INK))

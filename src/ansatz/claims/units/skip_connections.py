@@ -1,18 +1,14 @@
 """Dense blocks append, highway layers choose; the plain layer and the identity are their ends."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import DenseBlock, Highway, Residual
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 GATES = (-40.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 40.0)
 
 
@@ -106,14 +102,14 @@ def dense_counts(x: Tensor, growth: int, depth: int, generator: torch.Generator)
 
 
 def first_columns(x: Tensor, growth: int, depth: int, generator: torch.Generator) -> float:
-    """What a block does to the columns that it was given."""
+    """The change of the input columns by a block."""
     block = DenseBlock(x.shape[1], growth, depth=depth, generator=generator).double()
     with torch.no_grad():
         return float((block(x)[:, : x.shape[1]] - x).abs().max())
 
 
 def share(layer: Highway, x: Tensor, plain: Tensor, bias: float) -> float:
-    """How far from x to the plain layer's output the highway goes, at a bias of its gate."""
+    """The share of the way from x to the plain layer's output, at a bias of the gate."""
     layer.gate_bias = bias
     way = (layer(x) - x) / (plain - x)
     return float(way.mean())
@@ -126,7 +122,7 @@ def residual_gap(layer: Highway, x: Tensor) -> float:
     return float((residual(x) - layer.branch(x)).abs().max())
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """The way of a highway layer between identity and plain layer."""
     axes = paper.subplots()
     c = torch.linspace(-6, 6, 121)

@@ -1,7 +1,6 @@
 """Softplus, GELU, Swish: smooth rectifiers, and how near to ReLU they are."""
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -11,14 +10,12 @@ from scipy.stats import norm
 from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD
 from ansatz.layers import SelfGated, Swish
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 SLOPES = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
@@ -132,7 +129,7 @@ def gate_deviation(draws: int, generator: torch.Generator) -> tuple[float, float
     return right, wrong
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Distances to ReLU against the slope."""
     assert finding.table is not None
     axes = paper.subplots()

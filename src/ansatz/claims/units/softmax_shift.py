@@ -1,19 +1,14 @@
 """Softmax: probabilities that depend on differences of logits alone."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import torch
 from scipy.special import softmax as peer
 
 from ansatz.claims import Check, Claim, Finding, Wrong
+from ansatz.claims.claim import Figure
+from ansatz.claims.finding import EPS
 from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.layers import softmax
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-EPS = torch.finfo(torch.float64).eps
 
 
 def measure(generator: torch.Generator, *, rows: int = 500, classes: int = 6) -> Finding:
@@ -93,7 +88,7 @@ def measure(generator: torch.Generator, *, rows: int = 500, classes: int = 6) ->
     return Finding(checks)
 
 
-def draw(paper: "Figure", finding: Finding) -> None:
+def draw(paper: Figure, finding: Finding) -> None:
     """Three classes: shifting does nothing, scaling sharpens."""
     axes = paper.subplots()
     x = torch.tensor([1.0, 0.0, -1.0], dtype=torch.float64)

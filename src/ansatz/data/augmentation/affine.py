@@ -2,17 +2,19 @@
 
 import functools
 import math
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.nn import functional as F
 
 from ansatz.data.augmentation.augmentation import (
     Augmentation,
     Interpolation,
     Padding,
+    Pair,
     check_between,
     check_padding,
     check_whole,
@@ -78,9 +80,7 @@ class Affine(Augmentation):
         check_between("shift of Affine", self.shift, 0, 2**20)
         check_padding("Affine", self.padding, self.interpolation)
 
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """Maps each example by its own draw."""
         if not (self.degrees or self.scale or self.shear or self.shift):
             return x, masks
@@ -92,7 +92,7 @@ class Affine(Augmentation):
             interpolation=self.interpolation,
         )
 
-    def matrices(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def matrices(self, x: Tensor, generator: Generator | None) -> Tensor:
         """``(B, n, n + 1)``: where each place of the result is read, the inverse of F and t."""
         axes = x.ndim - 2
         turn, grow = math.radians(self.degrees), math.log1p(self.scale)
@@ -120,8 +120,22 @@ def _unturned(angle: Tensor, slant: Tensor) -> Tensor:
     return torch.stack(rows, 1).view(-1, 2, 2)
 
 
+class _AffineLike(Augmentation):
+    """An affine map with fewer options."""
+
+    def __post_init__(self) -> None:
+        self._affine()  # refuses what it would refuse
+
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
+        """Maps each example by its own draw."""
+        return self._affine().apply(x, masks, generator)
+
+    @abstractmethod
+    def _affine(self) -> Affine: ...
+
+
 @dataclass(frozen=True)
-class Rotate(Augmentation):
+class Rotate(_AffineLike):
     r"""Random rotations around the middle of the image.
 
     .. math:: y(R_\varphi p) = x(p), \qquad \varphi \sim \mathrm{Uniform}(-\theta, \theta)
@@ -131,9 +145,7 @@ class Rotate(Augmentation):
 
     Args:
         degrees: :math:`\theta`.
-        padding: what is read outside: ``"reflect"`` (mirrored at the edge), ``"border"`` (the
-            outermost pixel) or ``"zeros"``, whose labels are -1, unknown.
-        interpolation: ``"linear"`` or ``"nearest"`` between pixels; labels are the nearest's.
+        padding, interpolation: as of :class:`Affine`.
 
     Shapes:
         - x: ``(B, C, H, W)`` or ``(B, C, D, H, W)`` floats; masks: without C, or None; returns: the
@@ -157,21 +169,12 @@ class Rotate(Augmentation):
 
     grid_axes: ClassVar[tuple[int, ...]] = (2, 3)
 
-    def __post_init__(self) -> None:
-        self._affine()  # refuses what it would refuse
-
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Rotates each example by its own draw."""
-        return self._affine().apply(x, masks, generator)
-
     def _affine(self) -> Affine:
         return Affine(self.degrees, padding=self.padding, interpolation=self.interpolation)
 
 
 @dataclass(frozen=True)
-class Scale(Augmentation):
+class Scale(_AffineLike):
     r"""Random enlarging and shrinking around the middle of the grid.
 
     .. math:: y(z p) = x(p), \qquad \log z \sim \mathrm{Uniform}(-\log(1 + s), \log(1 + s))
@@ -180,9 +183,7 @@ class Scale(Augmentation):
 
     Args:
         scale: :math:`s`: 0.1 gives factors from 1/1.1 to 1.1.
-        padding: what is read outside: ``"reflect"`` (mirrored at the edge), ``"border"`` (the
-            outermost pixel) or ``"zeros"``, whose labels are -1, unknown.
-        interpolation: ``"linear"`` or ``"nearest"`` between pixels; labels are the nearest's.
+        padding, interpolation: as of :class:`Affine`.
 
     Shapes:
         - x: ``(B, C, *size)`` floats; masks: ``(B, *size)`` or None; returns: the same.
@@ -202,15 +203,6 @@ class Scale(Augmentation):
     _: KW_ONLY
     padding: Padding = "reflect"
     interpolation: Interpolation = "linear"
-
-    def __post_init__(self) -> None:
-        self._affine()  # refuses what it would refuse
-
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Scales each example by its own draw."""
-        return self._affine().apply(x, masks, generator)
 
     def _affine(self) -> Affine:
         return Affine(scale=self.scale, padding=self.padding, interpolation=self.interpolation)
@@ -232,9 +224,7 @@ class Elastic(Augmentation):
         nodes: points of the coarse grid along each axis; fewer are smoother.
         degrees: of a rotation as by :class:`Affine`, of a volume within its slices.
         scale: of a scaling as by :class:`Affine`.
-        padding: what is read outside: ``"reflect"`` (mirrored at the edge), ``"border"`` (the
-            outermost pixel) or ``"zeros"``, whose labels are -1, unknown.
-        interpolation: ``"linear"`` or ``"nearest"`` between pixels; labels are the nearest's.
+        padding, interpolation: as of :class:`Affine`.
 
     Shapes:
         - x: ``(B, C, *size)`` floats; of a signal ``(B, C, L)`` only the field and scale apply.
@@ -265,9 +255,7 @@ class Elastic(Augmentation):
         check_padding("Elastic", self.padding, self.interpolation)
         self._affine()  # refuses what it would refuse
 
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """Deforms each example by its own field."""
         if not self.pixels:
             return self._affine().apply(x, masks, generator)

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Literal, get_args
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from ansatz.errors import UsageError
 
 Padding = Literal["reflect", "border", "zeros"]
 Interpolation = Literal["linear", "nearest"]
+Pair = tuple[Tensor, Tensor | None]  # grids and their masks
 _LOOKED_AT = 8  # examples of a batch that tell the range of its values
 _CUT = 0.1  # noise may take x a little beyond; bytes as floats are far beyond
 
@@ -87,8 +88,8 @@ class Augmentation(ABC):
     colors: ClassVar[bool] = False  # the three channels red, green and blue are asked for
 
     def __call__(
-        self, x: Tensor, masks: Tensor | None = None, generator: torch.Generator | None = None
-    ) -> tuple[Tensor, Tensor | None]:
+        self, x: Tensor, masks: Tensor | None = None, generator: Generator | None = None
+    ) -> Pair:
         """The augmented ``(x, masks)``."""
         self._check(x, masks)
         if len(x) == 0:
@@ -96,10 +97,8 @@ class Augmentation(ABC):
         return self.apply(x, masks, generator)
 
     @abstractmethod
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """What a subclass does to a batch that has been checked."""
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
+        """Augments a batch that has been checked."""
 
     @property
     def takes_bytes(self) -> bool:
@@ -166,18 +165,16 @@ class Photometric(Augmentation):
         (True, True)
     """
 
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """New values, the same masks."""
         return self.adjust(x, generator), masks
 
     @abstractmethod
-    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: Generator | None) -> Tensor:
         """The new values of a batch that has been checked."""
 
 
-def uniform(x: Tensor, *shape: int, generator: torch.Generator | None) -> Tensor:
+def uniform(x: Tensor, *shape: int, generator: Generator | None) -> Tensor:
     """``(B, *shape)`` numbers, uniform on [-1, 1), of the type and on the device of x.
 
     Drawn on the processor, so that every device gets the same ones.
@@ -187,7 +184,7 @@ def uniform(x: Tensor, *shape: int, generator: torch.Generator | None) -> Tensor
     return drawn.mul_(2).sub_(1).to(x.device)
 
 
-def chances(x: Tensor, p: float, *shape: int, generator: torch.Generator | None) -> Tensor:
+def chances(x: Tensor, p: float, *shape: int, generator: Generator | None) -> Tensor:
     """``(B, *shape)`` booleans, each True with probability p."""
     drawn = torch.rand(len(x), *shape, generator=generator, dtype=torch.float32)
     return (drawn < p).to(x.device)

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from ansatz.data.augmentation.augmentation import (
     Photometric,
@@ -64,7 +64,7 @@ class _Enhancement(Photometric):
     def reference(self, x: Tensor) -> Tensor | float:
         """The image that the factor 0 gives."""
 
-    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: Generator | None) -> Tensor:
         """Blends each example by its own draw."""
         if not self.strength:
             return x
@@ -194,7 +194,7 @@ class Hue(Photometric):
     def __post_init__(self) -> None:
         check_between("strength of Hue", self.strength, 0, 0.5)
 
-    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: Generator | None) -> Tensor:
         """Moves the colours of each example by its own draw."""
         if not self.strength:
             return x
@@ -297,7 +297,7 @@ class PcaColor(Photometric):
         values, vectors = torch.linalg.eigh(covariance.cpu())
         return cls(values.clamp(min=0).tolist(), vectors.T.tolist(), scale=scale, clip=clip)
 
-    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: Generator | None) -> Tensor:
         """Shifts the colour of each example by its own draw."""
         channels = len(self.values)
         if x.shape[1] != channels:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
-from ansatz.data.augmentation.augmentation import Augmentation, chances, check_between
+from ansatz.data.augmentation.augmentation import Augmentation, Pair, chances, check_between
 from ansatz.data.batch import Batch
 from ansatz.errors import UsageError
 
@@ -49,9 +49,7 @@ class Compose(Augmentation):
         """Whether all parts do."""
         return all(part.takes_bytes for part in self.parts)
 
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """All parts in their order."""
         for part in self.parts:
             x, masks = part(x, masks, generator)
@@ -98,9 +96,7 @@ class RandomApply(Augmentation):
         """Whether the augmentation does."""
         return self.augment.takes_bytes
 
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """The chosen examples augmented, the others as they are."""
         rows = chances(x, self.p, generator=generator).nonzero().squeeze(1)
         chosen = None if masks is None else masks[rows]
@@ -161,7 +157,7 @@ class OnBatches:
         self.mean = None if mean is None else torch.as_tensor(mean, dtype=torch.float32)
         self.scale = None if scale is None else torch.as_tensor(scale, dtype=torch.float32)
 
-    def __call__(self, batch: Batch, generator: torch.Generator | None = None) -> Batch:
+    def __call__(self, batch: Batch, generator: Generator | None = None) -> Batch:
         """The batch as the network sees it."""
         x, target, weight = batch.inputs[0], batch.target, batch.weight
         masks = target if self.masks else None

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from ansatz.data.augmentation.augmentation import (
     Photometric,
@@ -57,7 +57,7 @@ class Noise(Photometric):
     def __post_init__(self) -> None:
         check_between("sigma of Noise", self.sigma, 0, 1e30)
 
-    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: Generator | None) -> Tensor:
         """Adds the noise."""
         if not self.sigma:
             return x
@@ -118,7 +118,7 @@ class Blur(Photometric):
         if self.low > self.high:
             raise UsageError(f"low of Blur must be at most high, got {self.low} > {self.high}.")
 
-    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: Generator | None) -> Tensor:
         """Blurs each example with its own width."""
         middle, half = (self.low + self.high) / 2, (self.high - self.low) / 2
         sigma = middle + half * uniform(x, generator=generator)
@@ -180,7 +180,7 @@ class RandomErasing(Photometric):
             check_between("value of RandomErasing", self.value, -1e30, 1e30)
         check_between("p of RandomErasing", self.p, 0, 1)
 
-    def adjust(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
+    def adjust(self, x: Tensor, generator: Generator | None) -> Tensor:
         """Overwrites each example's own box."""
         axes = x.ndim - 2
         drawn = torch.rand(len(x), axes, generator=generator, dtype=torch.float64).to(x.device)

@@ -1,4 +1,4 @@
-"""The augmentation that a fit chooses when it is not told, from shapes and counts alone."""
+"""The default augmentation of a fit, from shapes and counts alone."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from ansatz.data.augmentation.corruptions import Noise, RandomErasing
 from ansatz.data.augmentation.moves import Crop, Flip, Rotate90, Shift
 from ansatz.spec import InputSpec
 
-_CROP = {2: 256, 3: 64}  # pixels a side that labelled grids are learned from at a time
+_CROP = {2: 256, 3: 64}  # pixels a side of the crops that training takes of labelled grids
 _COARSE = 8  # pixels a side, below which nothing can be moved
 _FEW = 20_000  # photographs; with more of them a network hardly memorises what cutout hides
 
@@ -71,7 +71,7 @@ def labelled_symmetry(size: tuple[int, ...]) -> Literal["flip", "dihedral"] | No
 
 
 def _window(size: tuple[int, ...]) -> tuple[int, ...]:
-    """The crop of a labelled grid that is learned from at a time."""
+    """The size of the crop of a labelled grid that training takes at a time."""
     return tuple(min(side, _CROP[len(size)]) for side in size)
 
 

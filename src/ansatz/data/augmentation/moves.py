@@ -6,11 +6,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from ansatz.data.augmentation.augmentation import (
     Augmentation,
     Padding,
+    Pair,
     chances,
     check_between,
     check_padding,
@@ -22,14 +23,9 @@ from ansatz.errors import UsageError
 
 
 def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
-    """Which pixel of an axis stands at the places -margin ... count + margin - 1.
+    """Indexes the pixels at the places -margin ... count + margin - 1 of an axis.
 
     ``reflect`` mirrors at the edge of the outermost pixel (b a | a b c | c b), as often as needed.
-
-    Args:
-        count: pixels of the axis.
-        margin: pixels before and after.
-        padding: ``"reflect"``; else the outermost pixel is repeated.
     """
     places = torch.arange(-margin, count + margin)
     if padding == "reflect":
@@ -39,7 +35,7 @@ def padded_index(count: int, margin: int, padding: Padding) -> Tensor:
 
 
 def padded(x: Tensor, margins: Sequence[int], padding: Padding, fill: int = 0) -> Tensor:
-    """x with so many more pixels before and after each of its last axes."""
+    """Pads x before and after each of its last axes."""
     if not any(margins):
         return x
     widths = [width for margin in reversed(margins) for width in (margin, margin)]
@@ -92,7 +88,7 @@ def random_windows(
     size: Sequence[int],
     margins: Sequence[int],
     padding: Padding,
-) -> tuple[Tensor, Tensor | None]:
+) -> Pair:
     """The windows of padded grids and of their masks, which are unknown outside the frame."""
     y = take_windows(padded(x, margins, padding), starts, size)
     if masks is None:
@@ -141,9 +137,7 @@ class Flip(Augmentation):
             raise UsageError(f"axes of Flip must be some of -1, -2, -3, got {self.axes!r:.40}.")
         check_between("p of Flip", self.p, 0, 1)
 
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """Flips what the draw says."""
         if min(self.axes, default=-1) < 2 - x.ndim:
             raise UsageError(f"Flip along axis {min(self.axes)} needs a grid that has it.")
@@ -184,9 +178,7 @@ class Rotate90(Augmentation):
     moves_only: ClassVar[bool] = True
     grid_axes: ClassVar[tuple[int, ...]] = (2, 3)
 
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """Turns each example by its own draw."""
         if x.shape[-1] != x.shape[-2]:
             raise UsageError(f"Rotate90 needs square grids, got {tuple(x.shape[-2:])}. Try Rotate.")
@@ -205,7 +197,7 @@ def rotate_quarters(x: Tensor, turns: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Shift(Augmentation):
-    r"""Shifts by whole pixels, up to so many along each axis.
+    r"""Shifts by whole pixels, up to k along each axis.
 
     .. math:: y_i = x_{i - s}, \qquad s \sim \mathrm{Uniform}\{-k, \dots, k\}
 
@@ -240,9 +232,7 @@ class Shift(Augmentation):
         check_whole("pixels of Shift", self.pixels, 0)
         check_padding("Shift", self.padding)
 
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """Shifts each example by its own draw."""
         axes = x.ndim - 2
         starts = torch.randint(2 * self.pixels + 1, (len(x), axes), generator=generator).to(
@@ -300,9 +290,7 @@ class Crop(Augmentation):
         check_whole("margin of Crop", self.margin, 0)
         check_padding("Crop", self.padding)
 
-    def apply(
-        self, x: Tensor, masks: Tensor | None, generator: torch.Generator | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """A window of each example, by its own draw."""
         size = self._size(x)
         last = torch.tensor(x.shape[2:]) + 2 * self.margin - torch.tensor(size)

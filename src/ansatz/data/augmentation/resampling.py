@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ansatz.data.augmentation.augmentation import Interpolation, Padding
+from ansatz.data.augmentation.augmentation import Interpolation, Padding, Pair
 from ansatz.data.batch import UNLABELLED
 
 _PADDINGS = {"reflect": "reflection", "border": "border", "zeros": "zeros"}  # torch's names
@@ -19,7 +19,7 @@ def affine_resample(
     *,
     padding: Padding = "reflect",
     interpolation: Interpolation = "linear",
-) -> tuple[Tensor, Tensor | None]:
+) -> Pair:
     r"""Each grid read at an affine map of its places.
 
     .. math:: y(p) = x(A p + b)
@@ -75,7 +75,7 @@ def resample(
     *,
     padding: Padding = "reflect",
     interpolation: Interpolation = "linear",
-) -> tuple[Tensor, Tensor | None]:
+) -> Pair:
     """Each grid read at the given places; masks at the nearest pixel.
 
     Args:

@@ -26,15 +26,10 @@ _PARTS = {"train": "train", "val": "validation", "valid": "validation", "test": 
 def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> GridTable:
     """Named arrays as grids with their table.
 
-    ``x`` (or images, data, inputs, volumes, signals) are the grids; an array of the same cells
+    ``x`` (or images, data, inputs, volumes, signals) are the grids; an array of the same pixels
     called ``masks`` (or y, labels) holds their classes; arrays of N numbers or words are columns.
     ``x_train, y_train, x_test, y_test`` become one table with a column ``split``.
     ``class_names`` gives whole numbers in y their names.
-
-    Args:
-        arrays: by name.
-        origin: what errors call them.
-        options: how to read them.
     """
     import pandas as pd
 
@@ -52,10 +47,10 @@ def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> Gri
     masks = None
     classes = options.classes if names is None else tuple(map(str, names))
     if masks_key is not None:
-        cells = joined.pop(masks_key)
-        cells = cells[:, 0] if cells.ndim == len(grids.shape) + 1 else cells
+        labels = joined.pop(masks_key)
+        labels = labels[:, 0] if labels.ndim == len(grids.shape) + 1 else labels
         said = f"{origin}: array '{masks_key}'"
-        masks = Masks.coded(cells, said, classes=classes, unlabelled=options.unlabelled)
+        masks = Masks.coded(labels, said, classes=classes, unlabelled=options.unlabelled)
     frame = pd.DataFrame(index=range(len(grids)))
     for name, column in joined.items():
         for label, numbers in _columns(name, column, len(grids), origin):
@@ -78,7 +73,7 @@ def _array(values: Any) -> np.ndarray:
 
 class _Part(NamedTuple):
     stem: str
-    part: str  # empty where the name tells none
+    part: str  # empty where the name has none
 
 
 def _split_name(name: str) -> _Part:
@@ -132,8 +127,8 @@ def _grid_name(arrays: dict[str, np.ndarray], origin: str) -> str:
 def _mask_name(arrays: dict[str, np.ndarray], grids: Grids) -> str | None:
     size = grids.shape[1:]
     for name, values in arrays.items():
-        cells = values[:, 0] if values.ndim == len(size) + 2 and values.shape[1] == 1 else values
-        if name.lower() in _MASKS and cells.ndim > 1 and cells.shape[1:] == size:
+        labels = values[:, 0] if values.ndim == len(size) + 2 and values.shape[1] == 1 else values
+        if name.lower() in _MASKS and labels.ndim > 1 and labels.shape[1:] == size:
             return name
     return None
 
@@ -153,7 +148,7 @@ def _columns(
         return [(f"{name}{k}", values[:, k - 1]) for k in range(1, values.shape[1] + 1)]
     raise DataError(
         f"{origin}: array '{name}' has shape {values.shape}; expected a number per example, or a "
-        "class per cell (of one-hot masks: argmax over the axis of the classes)."
+        "class per pixel (of one-hot masks: argmax over the axis of the classes)."
     )
 
 
@@ -187,10 +182,6 @@ def read_idx(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
 
     A header of 4 bytes (0, 0, the code of the type, the number of axes) is followed by one
     big-endian 32-bit size per axis, then by the numbers.
-
-    Args:
-        path: the file.
-        limit_bytes: what it may unpack to.
 
     References:
         LeCun, Cortes and Burges (1998), The MNIST database of handwritten digits.

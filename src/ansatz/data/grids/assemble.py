@@ -72,7 +72,7 @@ def _choose(
     damaged: dict[int, DataError],
     notes: list[str],
 ) -> tuple[GridFiles, Coded]:
-    """What the files become, decided by those that are not known to be damaged."""
+    """Chooses what the files become, by those that are not known to be damaged."""
     if families == {"array"}:
         refuse_given(
             f"{listing.origin} holds arrays, which have no pages", pages=options.said_pages
@@ -109,7 +109,7 @@ def _images(
     )
     if math.prod(kind.size) > _LARGE:
         notes.append(
-            f"images of {kind.size[0]} x {kind.size[1]} take long to learn from: --size "
+            f"images of {kind.size[0]} x {kind.size[1]} take long to train on: --size "
             "(size=) reads them smaller."
         )
     files = image_files(listing.places, listing.names, kind, options.limits)
@@ -175,14 +175,7 @@ def _size(count: int) -> str:
 
 
 def gather(files: GridFiles, memory: int, damaged: dict[int, DataError]) -> Tensor | GridFiles:
-    """A tensor of all files if it takes at most ``memory`` bytes, else the files with digests.
-
-    Args:
-        files: what to read.
-        memory: bytes that the decoded files may take.
-        damaged: places that are known to be unreadable; those found are added. Their rows of
-            the tensor mean nothing.
-    """
+    """A tensor of all files if it takes at most ``memory`` bytes, else the files with digests."""
 
     def attempt(place: int) -> np.ndarray | DataError:
         try:

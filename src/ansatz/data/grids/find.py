@@ -19,12 +19,7 @@ _TABLES = frozenset(".csv .tsv .txt .parquet .pq .arrow .feather .ipc".split())
 
 
 def list_files(data: Any, options: Options) -> Listing | None:
-    """The files that hold one example each; None where data are arrays or a data set's name.
-
-    Args:
-        data: as of :func:`~ansatz.data.grids.read_grids`.
-        options: how they will be read.
-    """
+    """The files that hold one example each; None where data are arrays or a data set's name."""
     listing = _list(data, options, options.image, options.masks)
     if listing is None or not _are_images(listing):
         return listing
@@ -143,13 +138,7 @@ def _from_paths(data: Sequence[Any], masks: Any) -> Listing:
 
 
 def by_page(listing: Listing, limits: Limits, *, skip: bool = False) -> Listing:
-    """The listing with a row for each page, and a column ``page`` that counts them from 1.
-
-    Args:
-        listing: whole files.
-        limits: what a file may claim.
-        skip: leave out files that cannot be opened, instead of refusing them.
-    """
+    """The listing with a row for each page, and a column ``page`` that counts them from 1."""
     damaged: dict[int, DataError] = {}
     counts = [_count(listing, place, limits, damaged) for place in range(len(listing.paths))]
     kept = report_damaged(damaged, len(counts), skip, listing.notes)
@@ -180,7 +169,8 @@ def _count(listing: Listing, place: int, limits: Limits, damaged: dict[int, Data
         return 0
     if count != masks:
         raise DataError(
-            f"{path} has {_page_text(count)}, its mask {mask} {_page_text(masks)}: each page needs its mask."
+            f"{path} has {_page_text(count)}, its mask {mask} {_page_text(masks)}: each page needs "
+            "its mask."
         )
     return count
 

@@ -23,11 +23,6 @@ def list_folder(folder: Path, masks: Path | None = None, *, skip: bool = False) 
     ``1.png``, ``1_mask.png``   pairs; in class folders such masks are left out
     images                      examples without a class; with masks from ``masks``, if given
     ==========================  ================================================================
-
-    Args:
-        folder: where to look.
-        masks: a folder of masks, called like the images.
-        skip: leave out images that have no mask, instead of refusing them.
     """
     folders, files = entries(folder)
     loose = [path for path in files if family(path)]
@@ -51,12 +46,7 @@ def list_folder(folder: Path, masks: Path | None = None, *, skip: bool = False) 
 
 
 def list_inputs(folder: Path, masks: Path | None = None) -> Listing:
-    """All examples of a folder, without classes and masks: to be predicted.
-
-    Args:
-        folder: where to look.
-        masks: a folder whose files are no examples.
-    """
+    """All examples of a folder, without classes and masks: to be predicted."""
     paths = _inputs(folder)
     if masks is not None:
         paths = [path for path in paths if not path.is_relative_to(masks)]
@@ -119,7 +109,7 @@ def _classes(folder: Path, found: dict[Path, list[Path]], loose: list[Path]) -> 
     single = [each.name for each in full if len(found[each]) == 1]
     if single:
         listing.notes.append(
-            f"one image only in class {', '.join(single[:5])}: it cannot be both learned from and "
+            f"one image only in class {', '.join(single[:5])}: it cannot be both trained on and "
             "evaluated."
         )
     return listing
@@ -192,12 +182,6 @@ def pair(folder: Path, images: Path, masks: Path, *, skip: bool = False) -> List
 
     A mask may also add ``_mask``, ``_label``, ``_gt`` or ``_seg`` to the image's name, and may then
     lie beside it: both folders are the same.
-
-    Args:
-        folder: what names are relative to.
-        images: the folder of images.
-        masks: the folder of masks.
-        skip: leave out images that have no mask, instead of refusing them.
     """
     found = files_below(images)
     if masks.is_relative_to(images) and masks != images:

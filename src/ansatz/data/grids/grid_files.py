@@ -28,12 +28,6 @@ def in_order(
     Decoders of images leave Python's lock, so that threads decode side by side. No more than
     ``ahead`` results wait at any time. An error comes out at its item's place; whoever stops
     early leaves no thread behind.
-
-    Args:
-        function: what is done with an item.
-        items: taken one by one, as places become free.
-        workers: threads; None for one per processor, at most 8.
-        ahead: items begun before their turn.
     """
     workers = workers or min(_MOST, os.cpu_count() or 1)
     waiting: deque[Future[R]] = deque()
@@ -63,12 +57,6 @@ def in_runs(
     """``map(function, numbers)`` by threads, where each number stands for a file or a page.
 
     Neighbouring pages of one file are one thread's work, which opens the file once.
-
-    Args:
-        function: what is done with a number.
-        numbers: in the order of the results.
-        places: the file or page at each number.
-        ahead: numbers begun before their turn.
     """
 
     def work(run: list[int]) -> list[R]:

@@ -1,4 +1,4 @@
-"""What reading images gives: the grids, and a row for each of them."""
+"""Grids with a table: a row for each of them."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ class GridTable:
         origin: what errors call the data.
         frame: everything but the grids: file names, classes, targets, weights; perhaps no column.
         grids: the inputs.
-        masks: a class for each cell, where the data have them.
+        masks: a class for each pixel, where the data have them.
         notes: what was assumed in reading, in sentences for the user.
         target: the column to predict if nobody says; ``"mask"`` for the masks; None if unknown.
 
@@ -48,7 +48,7 @@ class GridTable:
             if self.masks.shape != self.grids.shape[1:]:
                 raise DataError(
                     f"{self.origin}: masks of size {self.masks.shape} for grids of size "
-                    f"{self.grids.shape[1:]}; each cell needs its class."
+                    f"{self.grids.shape[1:]}; each pixel needs its class."
                 )
         if len(set(counts.values())) > 1:
             said = ", ".join(f"{count} {name}" for name, count in counts.items())

@@ -22,7 +22,7 @@ Rows = slice | Sequence[int] | Sequence[bool] | np.ndarray | Tensor
 class Grids:
     """N examples of one shape ``(C, *size)``: a tensor in memory, or files that are decoded late.
 
-    A cell is a number of type uint8, 0..255 as cameras count, or float32.
+    A pixel is a number of type uint8, 0..255 as cameras count, or float32.
 
     Args:
         store: a tensor ``(N, C, *size)`` of uint8 or float32, or :class:`GridFiles`.
@@ -69,16 +69,16 @@ class Grids:
 
     @property
     def spec(self) -> InputSpec:
-        """What a network factory is told about the examples."""
+        """The shape of an example, for a network factory."""
         return InputSpec.grid(*self.shape)
 
     @property
     def has_features(self) -> bool:
-        """Cells are always there to predict from."""
+        """Pixels are always there to predict from."""
         return True
 
     def describe(self) -> dict[str, Any]:
-        """How many numbers an example has; cells have no names."""
+        """Counts the numbers of an example; pixels have no names."""
         return {"names": None, "count": math.prod(self.shape), "columns": None}
 
     @property
@@ -93,7 +93,7 @@ class Grids:
 
     @property
     def nbytes(self) -> int:
-        """What all examples take when they are decoded."""
+        """Bytes of all examples when decoded."""
         return len(self) * math.prod(self.shape) * self.dtype.itemsize
 
     @property
@@ -118,7 +118,7 @@ class Grids:
         return self if self.is_in_memory else type(self)(self._stored(), self.names)
 
     def content_keys(self, seed: int = 0) -> np.ndarray:
-        """A 64-bit hash of each example's decoded cells, ``(N,)`` uint64.
+        """A 64-bit hash of each example's decoded pixels, ``(N,)`` uint64.
 
         Equal images have equal keys, whatever file or format holds them, and in memory as in
         files; other seeds give unrelated keys.

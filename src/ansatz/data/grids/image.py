@@ -21,7 +21,7 @@ SIXTEEN = ("I;16", "I;16B", "I;16L", "I;16N")
 
 
 class Look(NamedTuple):
-    """What a file's header says.
+    """The header of an image file.
 
     Args:
         size: (H, W), turned as the EXIF orientation says.
@@ -37,12 +37,7 @@ class Look(NamedTuple):
 
 
 def look(path: Place, limits: Limits) -> Look:
-    """Size and kind of an image, from its header alone.
-
-    Args:
-        path: its file, or its page in a file of several.
-        limits: what the file may claim.
-    """
+    """Size and kind of an image, from its header alone."""
     with opened(path, limits) as image:
         (width, height), mode, turn = image.size, image.mode, orientation(image)
         size = (width, height) if turn in SIDEWAYS else (height, width)
@@ -98,15 +93,7 @@ def decode(
 def decode_planes(
     path: Place, channels: int, depth: Depth, limits: Limits, size: tuple[int, int] | None = None
 ) -> "list[Image]":
-    """The image as a plane of numbers, pillow's mode F, for each channel: more than 8 bits.
-
-    Args:
-        path: the file, or a page of it.
-        channels: 1 or 3.
-        depth: ``"16 bit"`` for shares of the largest value, ``"float"`` for numbers as they are.
-        limits: what the file may claim.
-        size: as of :func:`decode`.
-    """
+    """The image as a plane of numbers, pillow's mode F, for each channel: more than 8 bits."""
     from PIL import Image
 
     with opened(path, limits) as image:
@@ -196,7 +183,7 @@ def has_sixteen_bits(image: Any) -> bool:
 def read_colours(path: Place, limits: Limits) -> np.ndarray:
     """The colours ``(H, W, 3)`` as shares of 65,535, laid on black where they are transparent.
 
-    Pillow's decoders unpack the first byte of each number. Told that its bytes are in the other
+    Pillow's decoders unpack the first byte of each number. Set to the other
     order, they unpack the second one: two readings give all 16 bits, of every compression.
     """
     with opened(path, limits, anew=True) as image:

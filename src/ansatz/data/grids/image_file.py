@@ -26,12 +26,7 @@ _THREAD = threading.local()
 
 
 class Limits(NamedTuple):
-    """What a file may claim before anything of it is decoded.
-
-    Args:
-        pixels: height times width.
-        bytes: of the file.
-    """
+    """Limits on what a file's header may declare, checked before decoding."""
 
     pixels: int = 40_000_000
     bytes: int = 2**28
@@ -74,13 +69,7 @@ def kept_open() -> Iterator[None]:
 
 @contextmanager
 def opened(path: Place, limits: Limits, *, anew: bool = False) -> "Iterator[Image]":
-    """Pillow's image, its header read; whatever a decoder makes of foreign bytes ends in one line.
-
-    Args:
-        path: the file, or one page of it.
-        limits: what it may claim.
-        anew: open the file even if it is kept open.
-    """
+    """Opens an image and reads its header; any decoder's failure becomes a one-line error."""
     pillow = _pillow()
     check_file(file_of(path), limits.bytes)
     try:
@@ -139,7 +128,7 @@ def _close(kept: "dict[Path, Image]") -> None:
 
 
 def check_file(path: Path, limit_bytes: int) -> None:
-    """Refuses what is no regular file, is empty or too long."""
+    """Rejects a path that is not a regular file, is empty or too long."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -202,7 +191,7 @@ def orientation(image: Any) -> int:
     try:
         # The base method: the one for PNG decodes the whole image to find tags behind its pixels.
         turn = _pillow().Image.getexif(image).get(0x0112, 1)
-    except Exception:  # a damaged tag is no reason to refuse an image
+    except Exception:  # a damaged tag does not spoil the image
         return 1
     return turn if turn in range(1, 9) else 1
 
@@ -234,7 +223,7 @@ def _pillow() -> Any:
 
 
 def count_pages(path: Path, limits: Limits) -> int:
-    """How many pages or frames a file has; none of them is decoded, and a damaged one counts."""
+    """Counts the pages or frames of a file; decodes none, and counts damaged ones too."""
     with opened(path, limits) as image:
         if image.format != "TIFF":
             count = int(getattr(image, "n_frames", 1))

@@ -41,28 +41,22 @@ def check_scale(name: str, size: tuple[int, int], target: tuple[int, int]) -> No
     scale = min(target[0] / size[0], target[1] / size[1])
     if not 1 / MOST_SCALE <= scale <= MOST_SCALE:
         raise DataError(
-            f"{name} is {_size_text(size)}, the others are some {_size_text(target)}: it would be scaled by "
-            f"{scale:.3g}. Leave it out, or say the size that is wanted (--size, size=)."
+            f"{name} is {_size_text(size)}, the others are some {_size_text(target)}: it would be "
+            f"scaled by {scale:.3g}. Leave it out, or say the size that is wanted (--size, size=)."
         )
 
 
-def fitted(image: "Image", target: tuple[int, int], *, nearest: bool = False) -> np.ndarray:
-    """An image as an array ``(H, W)`` or ``(H, W, C)`` of the size ``target``, zero around it.
+def fitted(image: "Image", target: tuple[int, int]) -> np.ndarray:
+    """Fits an image into ``target``: an array ``(H, W)`` or ``(H, W, C)``, zero around it.
 
     Bilinear interpolation, wide enough not to alias when it shrinks.
-
-    Args:
-        image: pillow's.
-        target: (H, W).
-        nearest: take the nearest pixel instead: for masks, whose numbers have no mean.
     """
     if (image.height, image.width) == target:
         return np.asarray(image)
     from PIL.Image import Resampling
 
     top, left, height, width = inner_box((image.height, image.width), target)
-    how = Resampling.NEAREST if nearest else Resampling.BILINEAR
-    inner = np.asarray(image.resize((width, height), how))
+    inner = np.asarray(image.resize((width, height), Resampling.BILINEAR))
     made = np.zeros((*target, *inner.shape[2:]), inner.dtype)
     made[top : top + height, left : left + width] = inner
     return made
@@ -73,7 +67,7 @@ def _size_text(size: tuple[int, int]) -> str:
 
 
 class Kind(NamedTuple):
-    """What all images of a set become.
+    """The size, channels and depth that all images of a set get.
 
     Args:
         size: (H, W).
@@ -90,7 +84,7 @@ class Kind(NamedTuple):
 def look_at(
     paths: Sequence[Place], limits: Limits, damaged: dict[int, DataError]
 ) -> list[Look | None]:
-    """What the files' headers say; files that cannot be read are put into ``damaged``."""
+    """Reads the files' headers; puts files that cannot be read into ``damaged``."""
 
     def attempt(place: int) -> Look | DataError:
         try:
@@ -140,7 +134,7 @@ def choose_kind(
 
 
 def read_image(path: Place, kind: Kind, limits: Limits) -> np.ndarray:
-    """One image as ``(C, H, W)`` of a set's kind: uint8, or float32 where the depth is not 8 bit."""
+    """Reads one image as ``(C, H, W)`` of a set's kind: uint8, or float32 beyond 8 bits."""
     if kind.depth != "8 bit":
         planes = decode_planes(path, kind.channels, kind.depth, limits, kind.size)
         return np.stack([fitted(plane, kind.size) for plane in planes])

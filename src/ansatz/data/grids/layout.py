@@ -1,4 +1,4 @@
-"""Which axis of an array holds the channels."""
+"""Finds the axis of an array that holds the channels."""
 
 from typing import Literal
 
@@ -42,7 +42,7 @@ def channels_first(
         channels: where the channels are; None says that there are none.
         what: the array's name, for errors.
         count: how many channels there must be; their axis is then the one that has as many.
-        size: the cells that there must be along each axis.
+        size: the pixels that there must be along each axis.
     """
     if channels not in ("auto", "first", "last", None):
         raise UsageError(f"channels must be 'auto', 'first', 'last' or None, got {channels!r}.")
@@ -50,7 +50,7 @@ def channels_first(
     least = 3 if channels in ("first", "last") else 2
     if not least <= axes <= (4 if channels is None else 5):
         raise DataError(
-            f"{what} has shape {shape}; expected examples first, then one to three axes of cells"
+            f"{what} has shape {shape}; expected examples first, then one to three axes of pixels"
             f"{', and one of channels' if channels in ('first', 'last') else ''}."
         )
     if 0 in shape:
@@ -69,7 +69,7 @@ def channels_first(
 
 
 def doubtful_images(shape: tuple[int, ...]) -> str | None:
-    """A sentence where what is read as grey images may well be signals of several channels."""
+    """Warns, in a sentence, where grey images may well be signals of several channels."""
     if len(shape) != 3 or not 1 < min(shape[1:]) <= _LEADS:
         return None
     few, many = min(shape[1:]), max(shape[1:])
@@ -116,7 +116,7 @@ def _usual_place(
 def _place_of_one(
     shape: tuple[int, ...], size: tuple[int, ...] | None
 ) -> Literal["first", "last"] | None:
-    """Where the one channel of signals is; an image of a single row of cells is none."""
+    """Finds the one channel of signals; an image of a single row of pixels is not a signal."""
     if len(shape) < 3 or shape[1] == shape[2] or (size is not None and len(size) > 1):
         return None
     return "first" if shape[1] == 1 else "last" if shape[2] == 1 else None

@@ -51,12 +51,12 @@ class Listing:
 
     @property
     def places(self) -> list[Place]:
-        """Where each example is."""
+        """The place of each example."""
         return self._on_pages(self.paths)
 
     @property
     def mask_places(self) -> list[Place]:
-        """Where each example's mask is."""
+        """The place of each example's mask."""
         return self._on_pages(self.masks)
 
     def _on_pages(self, paths: list[Path]) -> list[Place]:
@@ -124,7 +124,7 @@ def _refuse(error: OSError) -> NoReturn:
 def report_damaged(
     damaged: dict[int, DataError], count: int, skips: bool, notes: list[str]
 ) -> np.ndarray:
-    """The places of the files that can be read; an error or a note about the others."""
+    """Returns the readable places; raises or notes an error about the others."""
     if damaged:
         first, *others = (str(damaged[place]) for place in sorted(damaged))
         many = f" {len(others)} more cannot be read." if others else ""
@@ -132,6 +132,6 @@ def report_damaged(
             raise DataError(f"{first}{many}{ADVICE}")
         if len(damaged) == count:
             raise DataError(f"{first}{many} Nothing is left.")
-        told = " ".join([first, *others[:4]])
-        notes.append(f"{len(damaged)} of {count} files left out: {told}")
+        listed = " ".join([first, *others[:4]])
+        notes.append(f"{len(damaged)} of {count} files left out: {listed}")
     return np.array([place for place in range(count) if place not in damaged], np.int64)

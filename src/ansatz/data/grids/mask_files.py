@@ -33,11 +33,6 @@ def open_mask(path: Place, limits: Limits, *, colours: bool = False) -> np.ndarr
     """The whole numbers in an image, ``(H, W)``: grey values, places in its palette, or colours.
 
     What JPEG invents between two classes is refused.
-
-    Args:
-        path: the file, or a page of it.
-        limits: what the file may claim.
-        colours: True takes grey values and palettes for colours too.
     """
     with opened(path, limits) as image:
         turn, lossy = orientation(image), image.format in ("JPEG", "MPO")
@@ -111,10 +106,10 @@ def values_of_all(
     One mask that has colours makes all of them coloured: black saved as grey is black.
 
     Args:
-        opens: the numbers of a mask; grey values and palettes as colours if told so.
+        opens: the numbers of a mask; grey values and palettes as colours where that is True.
         paths: of all masks.
         what: what errors call them.
-        unlabelled: the number that is no class; a colour's makes all of them coloured.
+        unlabelled: the number that is not a class; a colour's makes all of them coloured.
         damaged: places that are known to be unreadable; those found are added.
     """
     colours = is_colour(unlabelled)
@@ -169,7 +164,7 @@ def _open(path: Place, colours: bool, limits: Limits) -> np.ndarray:
 def _coded(
     path: Place, values: np.ndarray, colours: bool, size: tuple[int, int], limits: Limits
 ) -> np.ndarray:
-    """``(1, H, W)`` uint8 codes; 255 for what is no class."""
+    """``(1, H, W)`` uint8 codes; 255 for what is not a class."""
     return codes_of(read_mask(path, size, limits, colours=colours), values)[None]
 
 

@@ -19,11 +19,7 @@ _GREY = 0x010101  # times a level: as much red, green and blue
 
 
 def colours_of(levels: np.ndarray) -> np.ndarray:
-    """The number of each colour, int64.
-
-    Args:
-        levels: red, green and blue in 0..255, ``(..., 3)``.
-    """
+    """The number of each colour, int64."""
     red, green, blue = (levels[..., k].astype(np.int64) for k in range(3))
     return (red << 16 | green << 8 | blue) + _FIRST
 
@@ -62,14 +58,14 @@ def rgb_of(name: str) -> tuple[int, int, int]:
     return red, green, blue
 
 
-KEPT_AS = 255  # so that one byte per cell is enough
+KEPT_AS = 255  # so that one byte per pixel is enough
 MOST_CLASSES = 255
 
 
 class Masks(Grids):
-    """N masks of one size: the class 0..K-1 of each cell, or -1 where it is not known.
+    """N masks of one size: the class 0..K-1 of each pixel, or -1 where it is not known.
 
-    They are kept in a byte per cell, 255 standing for -1, in memory or in files.
+    They are kept in a byte per pixel, 255 standing for -1, in memory or in files.
 
     Args:
         store: a uint8 tensor ``(N, 1, *size)`` or :class:`GridFiles`.
@@ -105,7 +101,7 @@ class Masks(Grids):
         """Masks from whole numbers ``(N, *size)``: their sorted values become classes 0..K-1.
 
         Args:
-            values: the numbers; negative ones are cells of unknown class.
+            values: the numbers; negative ones are pixels of unknown class.
             what: what errors call them.
             classes: the names of the classes; None for the values themselves.
             unlabelled: a value that means "not known" too.
@@ -129,7 +125,7 @@ class Masks(Grids):
         return super().shape[1:]
 
     def load(self, rows: Rows | None = None, *, threads: bool = True) -> Tensor:
-        """``(n, *size)`` int64 classes, -1 where a cell's class is not known."""
+        """``(n, *size)`` int64 classes, -1 where a pixel's class is not known."""
         kept = super().load(rows, threads=threads).squeeze(1).to(torch.int64)
         return kept.masked_fill_(kept == KEPT_AS, UNLABELLED)
 
@@ -160,13 +156,13 @@ def codes_of(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
 def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> tuple[str, ...]:
     """The names of the classes that sorted ``values`` stand for, as many as there are."""
     if not values:
-        raise DataError(f"{what}: no cell has a class.")
+        raise DataError(f"{what}: no pixel has a class.")
     if len(values) > MOST_CLASSES and is_colour(values[-1]):
         raise DataError(f"{what} hold {too_many_colours(len(values))}")
     if len(values) > MOST_CLASSES:
         raise DataError(
             f"{what} hold {len(values)} different values, more than {MOST_CLASSES} classes. "
-            "Masks hold a class per cell; for numbers per cell give them as arrays."
+            "Masks hold a class per pixel; for numbers per pixel give them as arrays."
         )
     own = tuple(colour_name(value) if is_colour(value) else str(value) for value in values)
     if classes is None:
@@ -180,7 +176,7 @@ def class_names(values: list[int], classes: Sequence[str] | None, what: str) -> 
 
 
 def too_many_colours(count: int) -> str:
-    """Why so many colours are no classes."""
+    """The error of too many colours."""
     return (
         f"{count} different colours, more than {MOST_CLASSES} classes: compression (JPEG) and "
         "smoothed outlines invent colours. Save masks as PNG, one colour for each class."
@@ -197,7 +193,9 @@ def _whole(values: object, what: str) -> np.ndarray:
     array = values.cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
     if array.dtype.kind == "f":
         if not np.isfinite(array).all() or (array != np.round(array)).any():
-            raise DataError(f"{what} hold numbers that are not whole; masks hold a class per cell.")
+            raise DataError(
+                f"{what} hold numbers that are not whole; masks hold a class per pixel."
+            )
     elif array.dtype.kind not in "biu":
         raise DataError(f"{what} hold values of type {array.dtype}; expected whole numbers.")
     if not 2 <= array.ndim <= 4 or 0 in array.shape:

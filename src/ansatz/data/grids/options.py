@@ -44,27 +44,7 @@ def require_known(names: Iterable[str]) -> None:
 
 
 class Options(NamedTuple):
-    """What the caller of a reader says, checked once.
-
-    Args:
-        size: that images are brought to and arrays must have; None for any.
-        channels: how many, likewise; None for 3 where any image has colours, else 1.
-        place: where arrays have their channels.
-        classes: the names of classes that the data give as numbers.
-        unlabelled: the value in masks that means "class not known", or its colour's number.
-        limits: what an image file may claim.
-        on_corrupt: what becomes of files that cannot be read.
-        memory_limit: bytes that decoded examples may take; None for a quarter of what is free.
-        outcomes: whether masks and classes are read too; False takes the inputs alone.
-        shares: True for images of 8 bits too, False for none, None for those of 16 bits.
-        pages: what the pages of image files are.
-        tiles: how many examples each is cut into, with its mask; None leaves them whole.
-        image: the column of paths in a table; None looks for one.
-        masks: a folder of masks, the file of masks of a file, the column of a table, an array, or
-            a list of paths.
-        signals: whether each row's numbers in a table are one signal.
-        target: columns of such a table that do not belong to the signal.
-    """
+    """Validated options of :func:`~ansatz.data.grids.read_grids`, which describes them."""
 
     size: tuple[int, ...] | None = None
     channels: int | None = None
@@ -109,7 +89,7 @@ class Options(NamedTuple):
                 f"got {channels!r}."
             )
         return cls(
-            None if size is None else _cells(size),
+            None if size is None else _sides(size),
             number,
             place,  # type: ignore[arg-type]  # checked above
             None if classes is None else tuple(str(name) for name in classes),
@@ -140,7 +120,7 @@ class Options(NamedTuple):
 
     @property
     def said_pages(self) -> str | None:
-        """What the pages are, if it was said."""
+        """The given value of pages; None if it was not given."""
         return None if self.pages == "auto" else self.pages
 
     @property
@@ -155,19 +135,14 @@ class Options(NamedTuple):
 
 
 def refuse_given(why: str, **given: Any) -> None:
-    """An option that means nothing for such data is an error: silence would look like consent.
-
-    Args:
-        why: what the data are.
-        given: options by name; None where one was not given.
-    """
+    """Rejects options that do not apply to the data, instead of ignoring them."""
     for name, value in given.items():
         if value is not None:
             option = f"{name}=" if name == "classes" else f"--{name} ({name}=)"
             raise UsageError(f"{why}: leave out {option}.")
 
 
-def _cells(size: int | Sequence[int]) -> tuple[int, ...]:
+def _sides(size: int | Sequence[int]) -> tuple[int, ...]:
     found = (size, size) if isinstance(size, int) else tuple(size)
     if not 1 <= len(found) <= 3 or any(
         not isinstance(n, int) or not 1 <= n <= 2**15 for n in found

@@ -25,17 +25,7 @@ def list_table(
     *,
     outcomes: bool = True,
 ) -> Listing:
-    """The files that a table names, with its other columns.
-
-    Args:
-        frame: one row per image.
-        origin: what errors call it.
-        folder: what relative paths begin at.
-        image: the column of paths, or of names without an ending; None takes the one whose cells
-            end like image files.
-        masks: the column of paths to masks.
-        outcomes: False leaves the masks alone: their column need not be there.
-    """
+    """The files that a table names, with its other columns."""
     if masks is not None and not isinstance(masks, str):
         raise UsageError(f"masks of a table are named by a column, got {type(masks).__name__}.")
     by_name = {str(name): name for name in frame.columns}  # of a frame they may be numbers
@@ -55,7 +45,7 @@ def list_table(
 
 
 def local_name(folder: Path, cell: str) -> str:
-    r"""A path as this machine writes it: backslashes of Windows are slashes where that is a file."""
+    r"""A path as this machine writes it: backslashes of Windows become slashes."""
     if "\\" in cell and not (folder / cell).is_file():
         own = cell.replace("\\", "/")
         return own if (folder / own).is_file() else cell
@@ -128,11 +118,6 @@ def with_endings(paths: list[Path], origin: str, *, numbers: bool = False) -> li
     """Each path, or the only image or array beside it that adds an ending to its name.
 
     What is not found stays as it is.
-
-    Args:
-        paths: as a table names them.
-        origin: what errors call the table.
-        numbers: whether the table holds numbers: ``1`` is then ``0001.png``, too.
     """
     folders: dict[Path, dict[str, list[Path]]] = {}
     found = []

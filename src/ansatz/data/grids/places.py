@@ -7,12 +7,7 @@ Pages = Literal["auto", "first", "images", "volume"]
 
 
 class Page(NamedTuple):
-    """A page by its file and its place in it.
-
-    Args:
-        path: the file.
-        number: 0 for the first page; people count from 1.
-    """
+    """A page by its file and its place in it."""
 
     path: Path
     number: int
@@ -30,12 +25,7 @@ def file_of(place: Place) -> Path:
 
 
 class Tile(NamedTuple):
-    """A tile by the file or page that it is cut from and its place in it.
-
-    Args:
-        place: the file or page.
-        number: 0 for the first tile; people count from 1.
-    """
+    """A tile by the file or page that it is cut from and its place in it."""
 
     place: "Place | Tile"
     number: int

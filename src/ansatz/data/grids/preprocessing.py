@@ -1,4 +1,4 @@
-"""What a network sees of grids: bytes as shares of 255, every channel standardised."""
+"""Standardises grids for a network: bytes as shares of 255, then every channel."""
 
 import math
 import warnings
@@ -14,27 +14,27 @@ from ansatz.data.grids.grids import Grids
 from ansatz.errors import DataError
 from ansatz.spec import InputSpec
 
-SAMPLE = 10_000  # examples that tell the mean and the spread of a channel
-_CELLS = 2**21  # numbers that are looked at together
+SAMPLE = 10_000  # examples that tell the mean and the scale of a channel
+_PIXELS = 2**21  # numbers that are looked at together
 _LOOKED_AT = 64  # examples that tell whether they are in the unit of the fit
 _FAR = (
-    50.0  # times the spread of the fit, or its fiftieth part: 0..1 for 0..255, volts for millivolts
+    50.0  # times the scale of the fit, or its fiftieth part: 0..1 for 0..255, volts for millivolts
 )
-_ROUNDING = 1e-6  # of float32 in units of the mean: a spread that is no larger is none
+_ROUNDING = 1e-6  # of float32 in units of the mean: a smaller scale is rounding
 
 
 class GridPreprocessor:
-    r"""Grids as numbers of mean 0 and spread 1.
+    r"""Grids as numbers of mean 0 and standard deviation 1.
 
     .. math:: z_{nc} = \frac{x_{nc} / u - m_c}{s_c}
 
-    with u = 255 for bytes and 1 for other numbers; mean and spread of each channel c are those of
-    all cells of the examples learned from, or of 10,000 of them, evenly spaced.
+    with u = 255 for bytes and 1 for other numbers; m and s of each channel c are the mean and
+    standard deviation of all pixels of the training examples, or of 10,000 of them, evenly spaced.
 
     Args:
         shape: ``(C, *size)`` of an example.
         mean: :math:`m`, one number per channel.
-        spread: :math:`s`, likewise.
+        scale: :math:`s`, likewise.
         unit: :math:`u`.
 
     Example:
@@ -46,34 +46,29 @@ class GridPreprocessor:
         tensor([-1.,  1.,  1., -1.])
     """
 
-    text_columns: tuple[str, ...] = ()  # none of a grid's cells are words
+    text_columns: tuple[str, ...] = ()  # none of a grid's pixels are words
 
     def __init__(
-        self, shape: Sequence[int], mean: Sequence[float], spread: Sequence[float], unit: float
+        self, shape: Sequence[int], mean: Sequence[float], scale: Sequence[float], unit: float
     ) -> None:
         self.shape, self.unit = tuple(shape), unit
-        self.mean, self.spread = list(mean), list(spread)
+        self.mean, self.scale = list(mean), list(scale)
         self.notes: list[str] = []
 
     @classmethod
     def fit(cls, grids: Grids, weight: NDArray[np.float64] | None = None) -> "GridPreprocessor":
-        """Learns mean and spread of each channel.
-
-        Args:
-            grids: examples to learn from.
-            weight: ``(N,)``, how often each counts.
-        """
+        """Learns mean and standard deviation of each channel."""
         rows = np.linspace(0, len(grids) - 1, min(len(grids), SAMPLE)).astype(np.intp)
         share = np.ones(len(rows)) if weight is None else weight[rows]
         unit = 255.0 if grids.dtype == torch.uint8 else 1.0
-        size = max(1, _CELLS // math.prod(grids.shape))
+        size = max(1, _PIXELS // math.prod(grids.shape))
         found = [_moments(grids, rows[k : k + size], unit) for k in range(0, len(rows), size)]
         means, variances = (np.concatenate(parts) for parts in zip(*found, strict=True))  # (n, C)
         mean = np.average(means, axis=0, weights=share)
         # Within and between examples: differences of large squares would leave only rounding.
-        spread = np.sqrt(np.average(variances + (means - mean) ** 2, axis=0, weights=share))
-        is_constant = spread <= _ROUNDING * np.abs(mean)
-        return cls(grids.shape, mean.tolist(), np.where(is_constant, 1.0, spread).tolist(), unit)
+        scale = np.sqrt(np.average(variances + (means - mean) ** 2, axis=0, weights=share))
+        is_constant = scale <= _ROUNDING * np.abs(mean)
+        return cls(grids.shape, mean.tolist(), np.where(is_constant, 1.0, scale).tolist(), unit)
 
     @property
     def spec(self) -> InputSpec:
@@ -85,10 +80,10 @@ class GridPreprocessor:
         return x.float().div_(self.unit) if self.unit != 1 else x.float()
 
     def standardized(self, x: Tensor) -> Tensor:
-        """What :meth:`scaled` gave, with mean 0 and spread 1 in every channel."""
+        """Standardises every channel of what :meth:`scaled` gave."""
         per_channel = (-1, *(1,) * (x.ndim - 2))
-        mean, spread = (torch.tensor(v, dtype=x.dtype) for v in (self.mean, self.spread))
-        return (x - mean.reshape(per_channel)) / spread.reshape(per_channel)
+        mean, scale = (torch.tensor(v, dtype=x.dtype) for v in (self.mean, self.scale))
+        return (x - mean.reshape(per_channel)) / scale.reshape(per_channel)
 
     def transform(
         self, grids: Grids, *, clip: bool = False, notes: list[str] | None = None
@@ -96,20 +91,15 @@ class GridPreprocessor:
         """The network's input ``(N, C, *size)``.
 
         Args:
-            grids: examples of the shape of those learned from.
-            clip: as for tables; a grid's cells are never clipped.
+            grids: examples of the shape of the training examples.
+            clip: as for tables; a grid's pixels are never clipped.
             notes: as for tables; nothing is ever unknown about a grid.
         """
         self.check(grids)
         return (self.standardized(self.scaled(grids.load())),)
 
     def check(self, grids: Grids, *, any_size: bool = False) -> None:
-        """Refuses examples of another shape or kind of number than those learned from.
-
-        Args:
-            grids: the examples.
-            any_size: whether only the channels and the number of axes must agree.
-        """
+        """Rejects examples of another shape or kind of number than the training examples."""
         same = len(grids.shape) == len(self.shape) and grids.shape[0] == self.shape[0]
         if not same or (not any_size and grids.shape != self.shape):
             advice = (
@@ -143,11 +133,12 @@ class GridPreprocessor:
         few = grids.load(slice(0, _LOOKED_AT))
         low, high = (float(each) for each in few.aminmax())
         z = self.standardized(few)
-        spread, mean = float(z.std(correction=0)), float(z.mean())
-        if low < high and (max(spread, abs(mean)) > _FAR or spread < 1 / _FAR):
+        scale, mean = float(z.std(correction=0)), float(z.mean())
+        if low < high and (max(scale, abs(mean)) > _FAR or scale < 1 / _FAR):
             warnings.warn(
                 f"X has values from {low:.3g} to {high:.3g}, where those of the fit had a mean of "
-                f"{self.mean[0]:.3g} and a spread of {self.spread[0]:.3g}: were they scaled alike?",
+                f"{self.mean[0]:.3g} and a standard deviation of {self.scale[0]:.3g}: "
+                "were they scaled alike?",
                 stacklevel=2,
             )
 
@@ -157,21 +148,21 @@ class GridPreprocessor:
             "structure": "grid",
             "shape": list(self.shape),
             "mean": self.mean,
-            "spread": self.spread,
+            "scale": self.scale,
             "unit": self.unit,
         }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "GridPreprocessor":
-        """What :meth:`state` told."""
+        """The preprocessor of a :meth:`state`."""
         try:
-            made = cls(state["shape"], state["mean"], state["spread"], float(state["unit"]))
-            numbers = [*made.shape, *map(float, made.mean), *map(float, made.spread)]
+            made = cls(state["shape"], state["mean"], state["scale"], float(state["unit"]))
+            numbers = [*made.shape, *map(float, made.mean), *map(float, made.scale)]
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"preprocessing of grids: {error}") from None
-        sizes = {len(made.mean), len(made.spread), made.shape[0] if made.shape else -1}
-        if len(sizes) != 1 or not np.isfinite(numbers).all() or min(made.spread) <= 0:
-            raise DataError("preprocessing of grids: one mean and one spread > 0 per channel.")
+        sizes = {len(made.mean), len(made.scale), made.shape[0] if made.shape else -1}
+        if len(sizes) != 1 or not np.isfinite(numbers).all() or min(made.scale) <= 0:
+            raise DataError("preprocessing of grids: one mean and one scale > 0 per channel.")
         return made
 
 
@@ -179,7 +170,7 @@ def _moments(
     grids: Grids, rows: NDArray[np.intp], unit: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``(n, C)`` means and variances of some examples' channels."""
-    x = grids.load(rows).flatten(2).double() / unit  # (n, C, cells)
+    x = grids.load(rows).flatten(2).double() / unit  # (n, C, pixels)
     return x.mean(-1).numpy(), x.var(-1, correction=0).numpy()
 
 

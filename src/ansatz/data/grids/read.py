@@ -35,7 +35,7 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
             the size that at least half of the images have, else the medians.
         channels: how many: image files can have 1 or 3, arrays must have that many. For arrays
             also where they are: ``"first"``, ``"last"``, None or ``"none"`` for no channels;
-            ``"auto"`` tells by the shape.
+            ``"auto"`` decides by the shape.
         image: the column of paths in a table, which may lack their ending (``0001``); None looks
             for one.
         masks: a folder of masks, a table's column of paths to them, an array, or, for one file
@@ -43,15 +43,15 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
         pages: what the pages of image files (TIFF stacks, animations) are: ``"images"``, an
             example each; ``"volume"``, the slices of one; ``"first"``, left out but the first.
             ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
-        tiles: cut each example with its mask into so many, blocks along its longest axis
-            (:func:`~.tiles.cut_tiles`), so that a single one can be learned from and evaluated.
+        tiles: number of tiles that each example with its mask is cut into along its longest axis
+            (:func:`~.tiles.cut_tiles`), so that a single example can be split.
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known", or the colour, ``"#000000"``, which
             also reads palettes by their colours.
         signals: whether each row's numbers in a table are one signal.
-        target: columns of a table of signals that are no part of the signal.
+        target: columns of a table of signals that are not part of the signal.
         outcomes: False reads the examples alone, to predict them: masks may be missing, and
-            folders are no classes.
+            folders are not classes.
         shares: True makes shares in [0, 1] of images of 8 bits, as of 16 bits; False reads
             colours of 16 bits at 8; None takes what the files have, and shares where both occur.
         limit_pixels: height times width that an image file may declare.
@@ -194,12 +194,7 @@ def _from_idx(path: Path, options: Options) -> GridTable:
 
 
 def read_signals(data: Any, target: Sequence[str] = ()) -> GridTable:
-    """Signals of one channel: the columns of numbers, in their order, that are not targets.
-
-    Args:
-        data: a table's file or frame.
-        target: columns that stay columns, if they are there; those of words do so anyway.
-    """
+    """Signals of one channel: the columns of numbers, in their order, that are not targets."""
     origin, notes = "the table", []
     if isinstance(data, str | PathLike):
         from ansatz.data.table import read_table
@@ -230,7 +225,7 @@ class Each(NamedTuple):
     """One file, or one page of it.
 
     Args:
-        table: of one example; of all examples where data are no files.
+        table: of one example; of all examples where data are not files.
         size: (height, width) that the image had where it was brought to another.
         stack: the name of the file that the image is a page of; None for a whole file.
     """
@@ -244,11 +239,6 @@ def read_each(data: Any, *, notes: list[str], **reading: Unpack[GridOptions]) ->
     """A table for each file, or for each page where pages are images.
 
     What is not a list of files (arrays, a data set by name) is one table.
-
-    Args:
-        data: as of :func:`~ansatz.data.grids.read_grids`.
-        notes: takes what was assumed and left out, each sentence once; complete at the end.
-        reading: options of :func:`~ansatz.data.grids.read_grids`.
     """
     reading["outcomes"] = False
     options = Options.of(**reading)

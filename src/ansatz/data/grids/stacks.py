@@ -25,10 +25,10 @@ Size = tuple[int, int, int]  # pages, height, width
 
 
 def look_through(path: Path, limits: Limits) -> list[Look]:
-    """What the headers of all pages say; they have one size, and fit into memory together."""
+    """Reads the headers of all pages; they must have one size and fit into memory together."""
     count = count_pages(path, limits)
     if count == 1:
-        raise DataError(f"{path} has one page, which is no volume: leave out --pages (pages=).")
+        raise DataError(f"{path} has one page, which is not a volume: leave out --pages (pages=).")
     with kept_open():
         found = [look(Page(path, number), limits) for number in range(count)]
     for number, each in enumerate(found):
@@ -37,10 +37,10 @@ def look_through(path: Path, limits: Limits) -> list[Look]:
                 f"{Page(path, number)} is {_text(each.size)}, the first {_text(found[0].size)}: "
                 "the pages of a volume have one size. As images of their own: --pages images."
             )
-    cells = sum(math.prod(each.size) * _bytes(each) for each in found)
-    if cells > LIMIT_BYTES:
+    size = sum(math.prod(each.size) * _bytes(each) for each in found)
+    if size > LIMIT_BYTES:
         raise DataError(
-            f"{path} declares {count} pages of {_text(found[0].size)}, {cells:,} bytes, more than "
+            f"{path} declares {count} pages of {_text(found[0].size)}, {size:,} bytes, more than "
             f"{LIMIT_BYTES:,}: not decoded."
         )
     return found
@@ -126,12 +126,12 @@ def _numbers(path: Path, colours: bool, size: Size, limits: Limits) -> np.ndarra
 
 
 def _coded(path: Path, values: np.ndarray, numbers: Callable[[Path], np.ndarray]) -> np.ndarray:
-    """``(1, D, H, W)`` uint8 codes; 255 for what is no class."""
+    """``(1, D, H, W)`` uint8 codes; 255 for what is not a class."""
     return codes_of(numbers(path), values)[None]
 
 
 def _bytes(seen: Look) -> int:
-    """Of a decoded cell."""
+    """Of a decoded pixel."""
     return (3 if seen.is_colour else 1) * (1 if seen.depth == "8 bit" else 4)
 
 

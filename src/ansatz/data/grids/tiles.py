@@ -1,4 +1,4 @@
-"""One labelled scene as several examples: blocks along its longest axis."""
+"""Cuts one labelled scene into several examples along its longest axis."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,37 +15,32 @@ from ansatz.data.grids.masks import KEPT_AS, Masks
 from ansatz.data.grids.places import Tile
 from ansatz.errors import UsageError
 
-SHORTEST = 8  # cells along a tile: of fewer, most have a border for a neighbour
+SHORTEST = 8  # pixels along a tile: of fewer, most have a border for a neighbour
 _AXES = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
 
 class Cut(NamedTuple):
-    r"""Where a grid is cut: N blocks of equal length along an axis of n cells.
+    r"""Cuts a grid into N blocks of equal length along an axis of n pixels.
 
     .. math:: b_k = \lfloor k n / N \rfloor, \qquad L = \lceil n / N \rceil, \qquad k = 0, ..., N
 
-    Block k holds the cells :math:`b_k, ..., b_{k+1} - 1`: every cell is in exactly one. Where N
-    does not divide n, some blocks have L - 1 of them; their last cell is mirrored to fill the
-    block up to L, and the mirrored cell has no label.
-
-    Args:
-        tiles: N.
-        axis: from the last, -1, on: masks and examples with channels are cut alike.
-        cells: n.
+    Block k holds the pixels :math:`b_k, ..., b_{k+1} - 1`: every pixel is in exactly one. Where N
+    does not divide n, some blocks have L - 1 of them; their last pixel is mirrored to fill the
+    block up to L, and the mirrored pixel has no label.
     """
 
     tiles: int
     axis: int
-    cells: int
+    pixels: int
 
     @property
     def length(self) -> int:
         """L."""
-        return -(-self.cells // self.tiles)
+        return -(-self.pixels // self.tiles)
 
     def block(self, values: np.ndarray, number: int, fill: int | None = None) -> np.ndarray:
-        """The block k = ``number`` of ``(..., *size)``; ``fill`` in place of mirrored cells."""
-        begin, end = (k * self.cells // self.tiles for k in (number, number + 1))
+        """The block k = ``number`` of ``(..., *size)``; ``fill`` in place of mirrored pixels."""
+        begin, end = (k * self.pixels // self.tiles for k in (number, number + 1))
         places = np.arange(begin, begin + self.length)
         made = values.take(places.clip(max=end - 1), self.axis)
         if fill is not None:
@@ -54,15 +49,11 @@ class Cut(NamedTuple):
 
 
 def cut_tiles(table: GridTable, tiles: int) -> GridTable:
-    """Every example with its mask as several: blocks of it along its longest axis.
+    """Cuts every example with its mask into tiles along its longest axis.
 
-    One scene with its mask, or one volume with a few annotated slices, has nothing to be evaluated
-    by; its tiles are examples of their own, which a split parts as any. :class:`Cut` says which
-    cells a tile holds. Tiles without any label are left out, and told.
-
-    Args:
-        table: of examples with masks.
-        tiles: N from 2 on; a tile is at least 8 cells long.
+    One scene with its mask, or one volume with a few annotated slices, cannot be split;
+    its tiles can. :class:`Cut` says which pixels a tile holds. Tiles without any label are left
+    out, with a note.
 
     Shapes:
         - grids: ``(B, C, *size)`` to ``(B N, C, *tile)``, the tiles of an example together;
@@ -71,17 +62,17 @@ def cut_tiles(table: GridTable, tiles: int) -> GridTable:
     """
     assert table.masks is not None
     size = table.masks.shape
-    cells = max(size)
-    place = size.index(cells)
-    _require_length(table.origin, cells, tiles)
-    cut = Cut(tiles, place - len(size), cells)
+    pixels = max(size)
+    place = size.index(pixels)
+    _require_length(table.origin, pixels, tiles)
+    cut = Cut(tiles, place - len(size), pixels)
     frame = table.frame.iloc[np.repeat(np.arange(len(table)), tiles)].reset_index(drop=True)
     if "tile" not in frame.columns:
         frame.insert(0, "tile", np.tile(np.arange(1, tiles + 1), len(table)))
     names = _names(table.grids, tiles)
     grids = Grids(_cut(table.grids, cut), names)
     masks = Masks(_cut(table.masks, cut, KEPT_AS), names, table.masks.classes)
-    axis = f"its longest axis, the {_AXES[len(size)][place]} of {cells} cells"
+    axis = f"its longest axis, the {_AXES[len(size)][place]} of {pixels} pixels"
     notes = [
         *table.notes,
         f"each example was cut into {tiles} tiles of {' x '.join(map(str, masks.shape))} along "
@@ -93,20 +84,20 @@ def cut_tiles(table: GridTable, tiles: int) -> GridTable:
         return made
     empty = [f"tile {1 + k % tiles}" if names is None else names[k] for k in np.flatnonzero(~kept)]
     few = ", ".join(empty[:5]) + (", ..." if len(empty) > 5 else "")
-    notes.append(f"tiles without a labelled cell, left out: {len(empty)} ({few}).")
+    notes.append(f"tiles without a labelled pixel, left out: {len(empty)} ({few}).")
     return made.rows(np.flatnonzero(kept))
 
 
-def _require_length(origin: str, cells: int, tiles: int) -> None:
-    most = cells // SHORTEST
+def _require_length(origin: str, pixels: int, tiles: int) -> None:
+    most = pixels // SHORTEST
     if most < 2:
         raise UsageError(
-            f"{origin}: the longest axis has {cells} cells, too few for two tiles of {SHORTEST}: "
+            f"{origin}: the longest axis has {pixels} pixels, too few for two tiles of {SHORTEST}: "
             "leave out --tiles (tiles=)."
         )
     if tiles > most:
         raise UsageError(
-            f"{origin}: {tiles} tiles of {cells} cells would be shorter than {SHORTEST}; at "
+            f"{origin}: {tiles} tiles of {pixels} pixels would be shorter than {SHORTEST}; at "
             f"most: --tiles {most} (tiles={most})."
         )
 
@@ -118,7 +109,7 @@ def _names(grids: Grids, tiles: int) -> list[str] | None:
 
 
 def _cut(grids: Grids, cut: Cut, fill: int | None = None) -> Tensor | GridFiles:
-    """What grids or masks are kept in, tile by tile, in memory or in files as they were."""
+    """Cuts the store of grids or masks into tiles, in memory or in files as it was."""
     store = grids._store
     block = list(store.shape if isinstance(store, GridFiles) else store.shape[1:])
     block[cut.axis] = cut.length

@@ -23,16 +23,8 @@ _HEADER, _HEADER_2 = 348, 540  # bytes of NIfTI-1 and of NIfTI-2
 _FARTHEST = 2**24  # bytes of extensions before the voxels
 _MAGIC, _MAGIC_2 = b"n+1\0", b"n+2\0\r\n\x1a\n"  # header and volume in one file
 _TYPES = {  # the code in the header -> the type of a voxel
-    2: "u1",
-    4: "i2",
-    8: "i4",
-    16: "f4",
-    64: "f8",
-    256: "i1",
-    512: "u2",
-    768: "u4",
-    1024: "i8",
-    1280: "u8",
+    **{2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8"},
+    **{256: "i1", 512: "u2", 768: "u4", 1024: "i8", 1280: "u8"},
 }
 
 
@@ -41,10 +33,6 @@ def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
 
     The file's axes (i, j, k) run from the fastest to the slowest; here k is D, j is H and i is W.
     Where the header gives a slope s and an intercept t, a voxel v means s v + t.
-
-    Args:
-        path: ``.nii`` or ``.nii.gz``.
-        limit_bytes: that the voxels may take.
 
     References:
         Cox et al. (2004), A (sort of) new image data format standard: NIfTI-1. NIfTI-2 (2011) has
@@ -113,25 +101,6 @@ def _header(raw: bytes, path: Path) -> _Header:
         slope, intercept = 1.0, 0.0  # the standard's way of saying "not scaled"
     dtype = np.dtype(order + _TYPES[code])
     return _Header(len(raw), _shape(sizes, path), dtype, int(start), slope, intercept)
-
-
-def write_nifti(path: Path, volume: np.ndarray) -> None:
-    """Writes a volume ``(D, H, W)`` or ``(C, D, H, W)``, gzipped where the name ends in ``.gz``."""
-    codes = {name: code for code, name in _TYPES.items()}
-    little = np.ascontiguousarray(volume, dtype=volume.dtype.newbyteorder("<"))
-    name = f"{volume.dtype.kind}{volume.dtype.itemsize}"
-    if name not in codes or volume.ndim not in (3, 4):
-        raise DataError(f"NIfTI holds (D, H, W) plain numbers, got {volume.shape} {volume.dtype}.")
-    header = bytearray(_HEADER + 4)
-    struct.pack_into("<i", header, 0, _HEADER)
-    sizes = [volume.ndim, *reversed(volume.shape), *[1] * (7 - volume.ndim)]
-    struct.pack_into("<8h", header, 40, *sizes)
-    struct.pack_into("<2h", header, 70, codes[name], 8 * volume.dtype.itemsize)
-    struct.pack_into("<8f", header, 76, *[1.0] * 8)
-    struct.pack_into("<3f", header, 108, _HEADER + 4, 1.0, 0.0)
-    header[344:348] = _MAGIC
-    content = bytes(header) + little.tobytes()
-    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def _byte_order(raw: bytes, path: Path) -> str:
@@ -253,7 +222,7 @@ def _values(listing: Listing, damaged: dict[int, DataError]) -> set[int]:
 def _numbers(path: Path) -> np.ndarray:
     array = load_array(path)
     if array.dtype.kind not in "biu" and not (np.mod(array, 1) == 0).all():
-        raise DataError(f"{path} holds numbers that are not whole; masks hold a class per cell.")
+        raise DataError(f"{path} holds numbers that are not whole; masks hold a class per pixel.")
     return array if array.dtype == np.uint8 else array.astype(np.int64)
 
 

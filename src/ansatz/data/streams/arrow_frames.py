@@ -15,11 +15,7 @@ PARQUET, ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 
 
 class ArrowParts:
-    """The row groups of Parquet files or the record batches of Arrow files, each by its number.
-
-    Args:
-        paths: one or several files of one kind, whose columns have the same names in any order.
-    """
+    """The row groups of Parquet files or the record batches of Arrow files, each by its number."""
 
     def __init__(self, paths: list[Path]) -> None:
         self.paths = paths

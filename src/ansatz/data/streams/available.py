@@ -1,4 +1,4 @@
-"""How much memory is free, and how much a table would take."""
+"""The memory that is free, and that a table would take."""
 
 import os
 import re
@@ -16,13 +16,7 @@ _TEXT = 3.0  # bytes in memory per byte of text: the text itself, the numbers, t
 
 
 def available_memory() -> int:
-    """Bytes that this process may still take: free memory, or what its control group leaves.
-
-    Example:
-        >>> from ansatz.data.streams import available_memory
-        >>> available_memory() > 2**20
-        True
-    """
+    """Bytes that this process may still take: free memory, or what its control group leaves."""
     found = [_of_machine()]
     for limit, used in (
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
@@ -46,7 +40,7 @@ def parse_bytes(text: str | int | float) -> int:
 
 
 def estimate_bytes(data: str | Path) -> int:
-    r"""What the rows of a file would take in memory, roughly; 0 where it is small on disk.
+    r"""Estimates the memory that the rows of a file would take; 0 where it is small on disk.
 
     Text takes some three times its size, packed text four times that; Parquet and Arrow tell
     their unpacked size, which is taken twice.
@@ -69,13 +63,7 @@ def estimate_bytes(data: str | Path) -> int:
 def reason_to_stream(
     data: str | Path, *, stream: bool | None = None, memory_limit: str | int | None = None
 ) -> str | None:
-    """Why a table is read as a stream, in a sentence; None where it is read at once.
-
-    Args:
-        data: a file, a folder of parts or a pattern of names.
-        stream: what the user says; None compares the table's size with the memory.
-        memory_limit: what a table may take; None for a quarter of the free memory.
-    """
+    """Explains why a table is streamed, in a sentence; None where it is read at once."""
     limit = None if memory_limit is None else parse_bytes(memory_limit)
     if stream is False:
         return None

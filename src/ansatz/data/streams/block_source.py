@@ -22,23 +22,6 @@ class BlockFile:
 
     Each block is an Arrow stream of its own, uncompressed, so that the kind of a column may still
     change while the file grows; :class:`Kinds` settles it in reading.
-
-    Args:
-        path: a new file.
-        kinds: what the columns hold.
-
-    Example:
-        >>> import pandas as pd, pathlib, tempfile
-        >>> from ansatz.data.streams.block_source import BlockFile
-        >>> from ansatz.data.streams.kinds import Kinds
-        >>> kinds = Kinds("t")
-        >>> file = BlockFile(pathlib.Path(tempfile.mkdtemp()) / "blocks", kinds)
-        >>> for values in ([1, 2], [0.5]):
-        ...     frame = pd.DataFrame({"a": values})
-        ...     kinds.observe(frame)
-        ...     file.append(frame)
-        >>> file.read(0)["a"].tolist(), file.counts
-        ([1.0, 2.0], [2, 1])
     """
 
     def __init__(self, path: Path, kinds: Kinds) -> None:
@@ -87,16 +70,6 @@ class BlockSource:
         seed: of both orders.
         window: blocks whose rows are mixed; memory grows with it.
         shuffle: False keeps the table's own order.
-
-    Example:
-        >>> import torch
-        >>> from ansatz.data import Batch
-        >>> from ansatz.data.streams import BlockSource
-        >>> x = torch.arange(10.0).unsqueeze(1)
-        >>> blocks = [Batch.of(x[:4], x[:4, 0]), Batch.of(x[4:], x[4:, 0])]
-        >>> source = BlockSource(blocks.__getitem__, [4, 6], batch_size=3, seed=0)
-        >>> [len(batch.index) for batch in source.batches(epoch=0, start=1)]
-        [3, 3, 1]
     """
 
     def __init__(

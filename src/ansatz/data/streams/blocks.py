@@ -30,23 +30,7 @@ class _Parts(Protocol):
 
 
 class Blocks:
-    """Blocks of one table; the index of each counts the rows of the whole table from 0.
-
-    Args:
-        origin: the table's name, for messages.
-        parts: where the blocks are read from.
-        kinds: what the columns hold.
-        notes: what was assumed in reading.
-
-    Example:
-        >>> import pandas as pd, pathlib, tempfile
-        >>> from ansatz.data.streams import open_blocks
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.parquet"
-        >>> pd.DataFrame({"a": [1, 2, 3]}).to_parquet(path, row_group_size=2)
-        >>> blocks = open_blocks(path, path.parent)
-        >>> [blocks.read(k).index.tolist() for k in range(len(blocks))]
-        [[0, 1], [2]]
-    """
+    """Blocks of one table; the index of each counts the rows of the whole table from 0."""
 
     def __init__(self, origin: str, parts: _Parts, kinds: Kinds, notes: list[str]) -> None:
         self.origin, self.kinds, self.notes = origin, kinds, notes
@@ -102,14 +86,6 @@ def open_blocks(
         watch: is shown all rows once, in their order.
         block_bytes: text per block, about.
         largest_group: bytes of a row group beyond which the table is written anew.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.streams import open_blocks
-        >>> folder = pathlib.Path(tempfile.mkdtemp())
-        >>> _ = (folder / "a.csv").write_text("a,b\n1,x\n2,y\n")
-        >>> open_blocks(folder / "a.csv", folder).read(0)["a"].tolist()
-        [1, 2]
     """
     paths, kind = find_parts(data)
     origin, kinds = str(data), Kinds(str(data))
@@ -138,22 +114,7 @@ def read_blocks(
     notes: list[str] | None = None,
     block_bytes: int = CHUNK_BYTES,
 ) -> "Iterator[pd.DataFrame]":
-    r"""All rows of a table in their order, in frames; nothing is written.
-
-    Args:
-        data: as for :func:`open_blocks`.
-        reader: options of :func:`ansatz.data.read_table`.
-        notes: takes what was assumed.
-        block_bytes: text per block, about.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> from ansatz.data.streams import read_blocks
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.csv"
-        >>> _ = path.write_text("a,b\n1,x\n2,y\n")
-        >>> sum(len(frame) for frame in read_blocks(path))
-        2
-    """
+    r"""All rows of a table in their order, in frames; nothing is written."""
     paths, kind = find_parts(data)
     kinds = Kinds(str(data))
     said = notes if notes is not None else []
@@ -222,9 +183,6 @@ def stream_folder(beside: str | Path | None = None) -> Iterator[Path]:
     """A temporary folder beside ``beside``, or where the system keeps such; removed at the end.
 
     What a killed process left under such a name, the next one removes.
-
-    Args:
-        beside: the folder that the run writes to, whose disk has room; None for none.
     """
     parent = Path(gettempdir()) if beside is None else Path(beside).absolute().parent
     folder = parent / new_name()

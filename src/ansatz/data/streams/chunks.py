@@ -40,17 +40,7 @@ def chunks(
     notes: list[str] | None = None,
     size: int = CHUNK_BYTES,
 ) -> Iterator[Chunk]:
-    r"""The text of a file, gzipped or not, cut at record ends; a quoted line end is none.
-
-    Args:
-        path: the file.
-        origin: its name, for errors.
-        encoding: any codec that Python knows; None goes by the byte-order mark, then UTF-8, then
-            cp1252, as the reader of whole files does.
-        delimiter: decides where a double quote opens a cell.
-        notes: takes what was assumed.
-        size: bytes per chunk, about.
-    """
+    r"""The text of a file, gzipped or not, cut at record ends; a quoted line end is none."""
     rest, lines = b"", 0
     for text in _texts(path, origin, encoding, notes if notes is not None else [], size):
         rest += text
@@ -183,7 +173,7 @@ def _byte_chunks(path: Path, size: int) -> Iterator[bytes]:
 
 
 def _last_end(text: bytes, delimiter: str) -> int:
-    """Where the last whole record ends; 0 if none does."""
+    """Finds the end of the last whole record; 0 if none ends."""
     end = text.rfind(b"\n") + 1
     if end == 0 or b'"' not in text:
         return end
@@ -231,14 +221,6 @@ def delimited_frames(
     Each chunk is read by :func:`~ansatz.data.csv.parse_csv`, so that cells mean what they mean in
     a file that is read at once. What a column is, the first rows with a value in it decide: a word
     that comes later among numbers is an error with its row.
-
-    Args:
-        path: the file, gzipped or not.
-        origin: its name, for errors.
-        dialect: how it is written.
-        kinds: what is known about the columns, added to.
-        notes: takes what was assumed.
-        block_bytes: text per frame, about.
     """
     said: list[str] = []
     row = 0

@@ -1,4 +1,4 @@
-"""What each column of a stream holds: decided by its first values, held against all later ones."""
+"""The kind of each column of a stream: decided by its first values, checked against later ones."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal, NoReturn
@@ -20,9 +20,6 @@ class Kinds:
 
     ``empty`` has had no value, ``marked`` only spellings of "missing", which are levels if words
     follow and missing if numbers do. Whole numbers become floating where one is missing.
-
-    Args:
-        origin: the table's name, for errors.
     """
 
     def __init__(self, origin: str) -> None:
@@ -63,7 +60,7 @@ class Kinds:
         return frame.assign(**changed) if changed else frame
 
     def _refuse(self, column: "pd.Series") -> NoReturn:
-        """Names the first cell that is no number."""
+        """Names the first cell that is not a number."""
         for row, value in zip(column.index, column, strict=True):
             text = str(value)
             if value is None or value != value or text.strip() in MARKERS:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Moments:
-    r"""Weighted mean and spread of each column of a stream, nan left out.
+    r"""Weighted mean and standard deviation of each column of a stream, nan left out.
 
     Each block's own moments are taken in two passes; two blocks with weights :math:`W_a, W_b` are
     joined by
@@ -26,18 +26,6 @@ class Moments:
         S = S_a + S_b + \frac{W_a W_b}{W_a + W_b} \delta^2, \qquad \delta = m_b - m_a
 
     which loses no digits where the mean is large.
-
-    Args:
-        columns: P.
-
-    Example:
-        >>> import numpy as np
-        >>> from ansatz.data.streams import Moments
-        >>> moments = Moments(1)
-        >>> for block in (np.array([[1.0], [2.0]]), np.array([[6.0]])):
-        ...     moments.add(block, np.ones(len(block)))
-        >>> moments.mean, moments.rows
-        (array([3.]), 3)
 
     References:
         Chan, Golub and LeVeque (1983), Algorithms for computing the sample variance.
@@ -80,24 +68,10 @@ class Moments:
 
 
 class Learner:
-    """Learns means, spreads, missing values and levels block by block.
+    """Learns means, standard deviations, missing values and levels block by block.
 
     The state is that of :meth:`ansatz.data.Preprocessor.fit` on the same rows: exact but for
     rounding. Columns that are bent to normal scores take their curve from a sample.
-
-    Args:
-        columns: their roles.
-        quantile: as in :meth:`ansatz.data.Preprocessor.fit`.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data import Column
-        >>> from ansatz.data.streams.learner import Learner
-        >>> learner = Learner([Column(name="age", role="numeric")])
-        >>> for ages in ([20, 40], [60]):
-        ...     learner.add(pd.DataFrame({"age": ages}))
-        >>> learner.preprocessor().transform({"age": [40.0]})[0].item()
-        0.0
     """
 
     def __init__(self, columns: list[Column], *, quantile: bool | list[str] = False) -> None:
@@ -135,13 +109,13 @@ class Learner:
     ) -> Preprocessor:
         """The preprocessor of the rows so far; bent columns take their curve from a sample."""
         if self.rows == 0:
-            raise DataError("no rows to learn from.")
+            raise DataError("no rows to train on.")
         moments = self._moments
-        spread = moments.high - moments.low
+        extent = moments.high - moments.low
         keep = [
             j
             for j, slot in enumerate(self._slots)
-            if not slot.part or slot.part == PARTS[0] or spread[j] > 1e-9
+            if not slot.part or slot.part == PARTS[0] or extent[j] > 1e-9
         ]
         slots = [self._slots[j] for j in keep]
         dates = {name: [s.part for s in slots if s.column == name] for name in self._dates}
@@ -205,7 +179,7 @@ class Learner:
 
 
 def _bent(values: np.ndarray, weight: np.ndarray) -> tuple[Curve, float, float]:
-    """The curve of a sample, and mean and spread of its scores."""
+    """The curve of a sample, and mean and standard deviation of its scores."""
     refuse_infinite(values, [""])
     curve = Curve.fit(values[:, 0], weight)
     moments = Moments(1)

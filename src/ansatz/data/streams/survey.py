@@ -36,10 +36,6 @@ class ColumnScan:
 
     The answers are those of :func:`ansatz.data.infer_columns` on the whole table. Beyond 100,000
     distinct words a column is an identifier, free text, or an error.
-
-    Args:
-        name: the column's.
-        role: what the user says it is; None to find out.
     """
 
     def __init__(self, name: str, role: str | None = None) -> None:
@@ -80,7 +76,7 @@ class ColumnScan:
         self.missing += int(column.isna().sum())
 
     def column(self) -> Column:
-        """What the column is."""
+        """The column and its role."""
         if self.role is not None:
             return self._declared()
         if self.rows and self.missing == self.rows:
@@ -105,7 +101,7 @@ class ColumnScan:
         return self.missing + (sum(self.levels.values()) if marked else 0)
 
     def reason_to_be_id(self) -> str:
-        """Why the column is an identifier, or the empty string; see ``data/columns.py``."""
+        """Explains why the column is an identifier, as ``columns.reason_to_be_id``."""
         if self.rows < _MANY or self.gaps:
             return ""
         if self.numeric:
@@ -256,18 +252,6 @@ class Survey:
     """Looks at features block by block and says what each column is.
 
     The roles are those of :func:`ansatz.data.infer_columns` on the whole table.
-
-    Args:
-        roles: what columns are, where the guess would be wrong.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.streams import Survey
-        >>> survey = Survey()
-        >>> for ages in ([3, 4], [5]):
-        ...     survey.add(pd.DataFrame({"age": ages, "one": 1}))
-        >>> [column.role for column in survey.columns()]
-        ['numeric', 'constant']
     """
 
     def __init__(self, roles: Mapping[str, str] | None = None) -> None:
@@ -291,7 +275,7 @@ class Survey:
         self.rows += len(frame)
 
     def columns(self) -> list[Column]:
-        """What each column is; free text is an error that says how to go on."""
+        """The role of each column; free text is an error that suggests a role."""
         columns = [scan.column() for scan in self._scans.values()]
         found = {
             column.name: why
@@ -320,21 +304,6 @@ class RowSample:
 
     The sample is the ``size`` rows whose numbers have the least hash of (seed, use): it needs one
     pass, no random state, and does not depend on how rows are cut into blocks.
-
-    Args:
-        size: the most rows that are kept.
-        seed: another seed, another sample.
-        use: another use, another sample.
-
-    Example:
-        >>> import pandas as pd
-        >>> from ansatz.data.streams import RowSample
-        >>> sample = RowSample(3, seed=0)
-        >>> for start in (0, 50):
-        ...     rows = range(start, start + 50)
-        ...     sample.add(pd.DataFrame({"a": rows}, index=rows))
-        >>> len(sample.frame), sample.seen
-        (3, 100)
     """
 
     def __init__(self, size: int, *, seed: int = 0, use: str = "sample") -> None:

@@ -86,7 +86,7 @@ class Posterior(Protocol):
         ...
 
     def composition(self, kind: torch.dtype) -> Composition | None:
-        """What a graph computes, likelihoods in this type; None where that is no graph."""
+        """What a graph computes, likelihoods in this type; None where that is not a graph."""
         return None
 
     def tensors(self) -> dict[str, Tensor]:
@@ -99,7 +99,7 @@ class Posterior(Protocol):
 
 
 class Fitted(NamedTuple):
-    """A posterior, how it came about, and what it said about rows that it left out."""
+    """A posterior, the history of its training, and its out-of-fold predictions."""
 
     posterior: Posterior
     history: "History | None" = None
@@ -127,7 +127,7 @@ class Inference(Protocol):
     words: ClassVar[str]  # what was fitted, for prose: "a network", "an ensemble of networks"
     few: ClassVar[
         float
-    ]  # rows below which a dispersion that varies with x costs more than it tells
+    ]  # rows below which a dispersion that varies with x costs more than it explains
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":
         """The structure's recipe, changed as this inference needs it."""

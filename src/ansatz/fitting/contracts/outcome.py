@@ -25,7 +25,7 @@ Metrics = dict[str, float | None]
 PROBABILITIES = (
     "P(class | x) in the order of 'classes'; of rankings, P(item is first | x)"  # of an output
 )
-NO_INTERVAL = "classes and items have no interval: 'probabilities' says how sure the model is."
+NO_INTERVAL = "classes and items have no interval: 'probabilities' shows how sure the model is."
 
 
 class Outcome(Protocol):
@@ -99,7 +99,7 @@ class Outcome(Protocol):
         return weight
 
     def choose(self, settings: "Settings") -> None:
-        """Takes what settings say about predictions; what cannot be done is refused."""
+        """Takes the settings of predictions; rejects what cannot be done."""
 
     def content(self, y: Tensor, settings: "Settings") -> NDArray[Any]:
         """Gives outcomes in one form, so that all likelihoods have the same test rows."""
@@ -228,7 +228,7 @@ class Outcome(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """What was learned from y, as JSON."""
+        """The state estimated from y, as JSON."""
         ...
 
     def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -236,7 +236,7 @@ class Outcome(Protocol):
         ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """What was learned from y and is not JSON."""
+        """The tensors estimated from y."""
         return {}
 
 

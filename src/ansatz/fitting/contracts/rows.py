@@ -41,7 +41,7 @@ class Rows(Protocol):
 
 
 class Encoder(Protocol):
-    """The map from rows to a network's inputs, learned from training rows."""
+    """The map from rows to a network's inputs, fitted to training rows."""
 
     @property
     def spec(self) -> InputSpec:

@@ -37,7 +37,7 @@ class Facts(NamedTuple):
     """What a default recipe may depend on: counts and types, never values."""
 
     rows: float  # the sum of the weights
-    spec: InputSpec | None  # of one example, where rows tell it before they are encoded
+    spec: InputSpec | None  # of one example, where it is known before rows are encoded
     target: TargetSpec
     coupled: bool = False  # whether the likelihood compares rows with each other
     averaged: bool = False  # whether several networks will be averaged
@@ -206,7 +206,7 @@ class Structure(Protocol):
     def encoder(
         self, rows: Any, weight: NDArray[np.float64], recipe: "Recipe", options: Mapping[str, Any]
     ) -> Encoder:
-        """An encoder that has learned from the rows."""
+        """Fits an encoder to the training rows."""
         ...
 
     def load_encoder(self, state: Mapping[str, Any]) -> Encoder:
@@ -296,7 +296,7 @@ class Structure(Protocol):
     def search_space(
         self, recipe: "Recipe", facts: Facts, *, network: str | None, takes: Collection[str]
     ) -> Space:
-        """What a search varies unless the user says otherwise."""
+        """The default space of a search."""
         return network_space(network, training_space(recipe, facts.rows))
 
     def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:

@@ -17,7 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Option(NamedTuple):
-    """What is said about an option beside its name and its type.
+    """An option: its help, its spelling on the command line and the values that it takes.
 
     Args:
         help: one or two sentences.

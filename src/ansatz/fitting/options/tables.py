@@ -71,11 +71,11 @@ class InferenceSettings(TypedDict, total=False):
     members: Annotated[int, Option("Networks of the ensemble.")]
 
 
-_COLUMN: Any = {"panel": MODEL, "metavar": "COL", "limits": {"min_length": 1}}
+_OUTCOME: Any = {"panel": MODEL, "metavar": "COL", "limits": {"min_length": 1}}
 
 
 class OutcomeOptions(TypedDict, total=False):
-    """The columns that tell the outcome."""
+    """The columns that hold the outcome."""
 
     target: Annotated[
         str | Sequence[str],
@@ -85,7 +85,7 @@ class OutcomeOptions(TypedDict, total=False):
             reads=str,
             parse=words,
             listed=True,
-            **_COLUMN,
+            **_OUTCOME,
         ),
     ]
     event: Annotated[
@@ -93,18 +93,18 @@ class OutcomeOptions(TypedDict, total=False):
         Option(
             "Survival: 1 where the target is the time of an event, 0 where the row was censored; "
             "or COL=VALUE.",
-            **_COLUMN,
+            **_OUTCOME,
         ),
     ]
     entry: Annotated[
-        str | None, Option("Survival: the time from which the row was watched.", **_COLUMN)
+        str | None, Option("Survival: the time from which the row was watched.", **_OUTCOME)
     ]
-    lower: Annotated[str | None, Option("In place of --target: y lies above this.", **_COLUMN)]
+    lower: Annotated[str | None, Option("In place of --target: y lies above this.", **_OUTCOME)]
     upper: Annotated[
-        str | None, Option("With --lower: and not above this; empty is open.", **_COLUMN)
+        str | None, Option("With --lower: and not above this; empty is open.", **_OUTCOME)
     ]
     trials: Annotated[
-        str | None, Option("The target counts the successes of so many trials.", **_COLUMN)
+        str | None, Option("The target counts the successes of so many trials.", **_OUTCOME)
     ]
 
 
@@ -115,9 +115,7 @@ class OutcomeSettings(TypedDict, total=False):
     class_weight: Annotated[
         str | Mapping[Any, float], Option("'balanced', or how much each class counts.")
     ]
-    unranked: Annotated[
-        str, Option("What a ranking that leaves items out says about them: last, or absent.")
-    ]
+    unranked: Annotated[str, Option("Items that a ranking leaves out: last, or absent.")]
     prior: Annotated[float, Option("Comparisons of every item with one at the mean of the scores.")]
     layout: Annotated[str, Option("How a ranking is written: places, items or orders.")]
     calibration: Annotated[float, Option("Share of the rows that conformal intervals rest on.")]
@@ -162,7 +160,7 @@ class AxesOptions(TypedDict, total=False):
     task: Annotated[
         str | None,
         Option(
-            "What is predicted (ansatz list outcomes), where the target does not tell.",
+            "What is predicted (ansatz list outcomes), where the target does not show it.",
             MODEL,
             metavar="NAME",
             complete="outcomes",
@@ -208,7 +206,7 @@ class FoldOptions(TypedDict, total=False):
 
 
 class RowOptions(TypedDict, total=False):
-    """Columns that say something about the rows."""
+    """Columns that weigh, group or order the rows."""
 
     group: Annotated[str | None, Option("Rows alike in this column stay on one side.", **_COLUMN)]
     time: Annotated[str | None, Option("Test on the latest rows by this column.", **_COLUMN)]

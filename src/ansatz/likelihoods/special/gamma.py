@@ -1,6 +1,7 @@
 """Gamma functions whose large terms cancel, and both tails of the gamma distribution."""
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
@@ -8,12 +9,7 @@ from scipy import special
 from torch import Tensor
 
 from ansatz.likelihoods.special.quadrature import gauss
-from ansatz.likelihoods.special.tensors import (
-    elementwise,
-    in_blocks,
-    refuse_second_derivative,
-    wide,
-)
+from ansatz.likelihoods.special.tensors import elementwise, in_blocks, once_differentiable
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # B_2k / (2k (2k - 1)) for k = 1..8; at a = 8 the next term is below 1e-16.
@@ -72,12 +68,12 @@ def digamma_gap(a: Tensor, b: Tensor) -> Tensor:
     direct = torch.digamma(a + b) - torch.digamma(a)
     large = a > 30
     n = torch.where(large, a, 30.0)
-    series = torch.log1p(b / n) + _log_minus_digamma(n) - _log_minus_digamma(n + b)
+    series = torch.log1p(b / n) + log_minus_digamma(n) - log_minus_digamma(n + b)
     slight = b * torch.special.polygamma(1, a + b / 2)  # off by (b / a)^2 / 4 at most
     return torch.where(large, series, torch.where(b < 1e-5 * a, slight, direct))
 
 
-def _log_minus_digamma(a: Tensor) -> Tensor:
+def log_minus_digamma(a: Tensor) -> Tensor:
     """log a - digamma(a) for a >= 30, by its series."""
     u = 1 / a
     v = u * u
@@ -96,48 +92,32 @@ def log_gammainc(a: Tensor, x: Tensor) -> Tensor:
     is a mean of log t over the tail, by series for x <= 1 and by quadrature beyond; both are good
     to some ten digits. There is no second derivative: asking for it raises.
 
-    Shapes:
-        - a, x: any that broadcast; computed in double precision, returned in their own.
-
     References:
         Abramowitz and Stegun (1964), 6.5.1 and 6.5.29.
     """
-    return _LogTail.apply(*torch.broadcast_tensors(a, x), False)
+    return once_differentiable(partial(_value, False), partial(_slopes, False), x, a)
 
 
 def log_gammaincc(a: Tensor, x: Tensor) -> Tensor:
     """log Q(a, x) = log(1 - P(a, x)); see :func:`log_gammainc`."""
-    return _LogTail.apply(*torch.broadcast_tensors(a, x), True)
+    return once_differentiable(partial(_value, True), partial(_slopes, True), x, a)
 
 
-class _LogTail(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, a: Tensor, x: Tensor, upper: bool) -> Tensor:
-        ctx.upper = upper
-        ctx.save_for_backward(a, x)
-        if x.is_meta:
-            return torch.empty_like(x)
-        shape, argument = wide(a, x)
-        return _log_tail(shape, argument, upper).to(x)
+def _value(upper: bool, x: Tensor, a: Tensor) -> Tensor:
+    return _log_tail(a, x, upper)
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        refuse_second_derivative()
-        a, x = wide(*ctx.saved_tensors)
-        grad_a = grad_x = None
-        if grad.is_meta:
-            return torch.empty_like(grad), torch.empty_like(grad), None
-        inside = (x > 0) & x.isfinite()
-        safe = torch.where(inside, x, torch.ones_like(x))
-        value = _log_tail(a, safe, ctx.upper)
-        if ctx.needs_input_grad[1]:
-            slope = (_log_weight(a, safe) - safe.log() - value).exp()
-            slope = torch.where(inside, -slope if ctx.upper else slope, 0)
-            grad_x = grad * slope.to(grad)
-        if ctx.needs_input_grad[0]:
-            slope = torch.where(inside, _slope_in_shape(a, safe, value, ctx.upper), 0)
-            grad_a = grad * slope.to(grad)
-        return grad_a, grad_x, None
+
+def _slopes(upper: bool, needed: tuple[bool, ...], x: Tensor, a: Tensor) -> tuple[Any, Any]:
+    inside = (x > 0) & x.isfinite()
+    safe = torch.where(inside, x, torch.ones_like(x))
+    value = _log_tail(a, safe, upper)
+    in_x = in_a = None
+    if needed[0]:
+        slope = (_log_weight(a, safe) - safe.log() - value).exp()
+        in_x = torch.where(inside, -slope if upper else slope, 0)
+    if needed[1]:
+        in_a = torch.where(inside, _slope_in_shape(a, safe, value, upper), 0)
+    return in_x, in_a
 
 
 def _log_weight(a: Tensor, x: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from ansatz.likelihoods.special.quadrature import gauss
 _LEAST = 1e-30  # of b: log(1 + z / b) stays finite, and what it multiplies is b
 
 
-def general_loss(square: Tensor, alpha: Tensor) -> Tensor:
+def shaped_loss(z: Tensor, alpha: Tensor, b: Tensor) -> Tensor:
     r"""rho of Barron (2019) with the squared residual z = (x / c)^2, for alpha <= 2.
 
     .. math:: \rho = \frac{b}{\alpha} \left(\left(1 + \frac zb\right)^{\alpha/2} - 1\right),
@@ -35,11 +35,6 @@ def general_loss(square: Tensor, alpha: Tensor) -> Tensor:
         Barron (2019), A general and adaptive robust loss function, eq. 8 and appendix B.
         https://arxiv.org/abs/1701.03077
     """
-    return shaped_loss(square, alpha, 2 - alpha)
-
-
-def shaped_loss(z: Tensor, alpha: Tensor, b: Tensor) -> Tensor:
-    """:func:`general_loss` with b = 2 - alpha given on its own, which has digits near alpha = 2."""
     welsch = alpha == -math.inf
     alpha, b = torch.where(welsch, 0.0, alpha), torch.where(welsch, 2.0, b).clamp(min=_LEAST)
     near = z < b
@@ -81,10 +76,6 @@ def log_partition(alpha: Tensor, b: Tensor) -> Tensor:
     trapezoidal rule in w = log x, where the branch points at x = +-i sqrt(b) are pi/2 away from the
     real line for every b, mapped by a sinh that shortens the tails: good to 14 digits, and its
     derivatives are those of the sum.
-
-    Args:
-        alpha: any shape, in double precision.
-        b: 2 - alpha.
     """
     w, log_weight = _line(alpha)
     exponent = w + log_weight - shaped_loss((2 * w).exp(), alpha.unsqueeze(-1), b.unsqueeze(-1))
@@ -109,7 +100,7 @@ def log_tail(x: Tensor, alpha: Tensor, b: Tensor, moment: int = 0) -> Tensor:
     with torch.no_grad():
         v = _fall(log_x, b, moment + 1).unsqueeze(-1)
     w = log_x.unsqueeze(-1) + v * nodes
-    # e^2w must not overflow; only moments of a likelihood with nearly no alpha reach so far.
+    # e^2w must not overflow; only moments of a distribution with nearly no alpha reach so far.
     rho = shaped_loss((2 * w).clamp(max=700.0).exp(), alpha.unsqueeze(-1), b.unsqueeze(-1))
     return torch.logsumexp((moment + 1) * w - rho + (v * weights).log(), -1)
 
@@ -142,7 +133,7 @@ def log_centre(x: Tensor, alpha: Tensor, b: Tensor, moment: int = 0) -> Tensor:
 
 
 def mean_loss(alpha: Tensor, b: Tensor) -> Tensor:
-    """E[rho] under the likelihood e^-rho / Z, by the same rule as :func:`log_partition`."""
+    """E[rho] under the density e^-rho / Z, by the same rule as :func:`log_partition`."""
     w, log_weight = _line(alpha)
     rho = shaped_loss((2 * w).exp(), alpha.unsqueeze(-1), b.unsqueeze(-1))
     share = torch.softmax(w + log_weight - rho, -1)

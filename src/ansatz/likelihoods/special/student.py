@@ -10,20 +10,14 @@ from torch import Tensor
 from ansatz.likelihoods.special.gamma import log_gamma_half
 from ansatz.likelihoods.special.quadrature import gauss
 from ansatz.likelihoods.special.roots import positive_quantile
-from ansatz.likelihoods.special.tensors import (
-    absolute,
-    elementwise,
-    in_blocks,
-    refuse_second_derivative,
-    wide,
-)
+from ansatz.likelihoods.special.tensors import absolute, elementwise, in_blocks, once_differentiable
 
 _CENTRAL = 4.0  # below it the mass between 0 and t is integrated, above it the tail
 _CUT = 40.0  # e^-40 = 4e-18
 
 
 def log_density(t: Tensor, nu: Tensor) -> Tensor:
-    r"""The log density of the standard t likelihood with nu degrees of freedom.
+    r"""The log density of the standard t distribution with nu degrees of freedom.
 
     .. math:: \log \frac{\Gamma((\nu + 1)/2)}{\Gamma(\nu/2) \sqrt{\pi\nu}}
               - \frac{\nu + 1}{2} \log\left(1 + \frac{t^2}{\nu}\right)
@@ -51,7 +45,7 @@ def log_student_cdf(t: Tensor, nu: Tensor) -> Tensor:
     References:
         Abramowitz and Stegun (1964), 26.7.1.
     """
-    return _LogCdf.apply(*torch.broadcast_tensors(t, nu))
+    return once_differentiable(_log_cdf, _slopes, t, nu)
 
 
 def student_quantile(p: Tensor, nu: Tensor) -> Tensor:
@@ -78,31 +72,13 @@ def student_quantile(p: Tensor, nu: Tensor) -> Tensor:
     return t
 
 
-class _LogCdf(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, t: Tensor, nu: Tensor) -> Tensor:
-        ctx.save_for_backward(t, nu)
-        if t.is_meta:
-            return torch.empty_like(t)
-        return _log_cdf(*wide(t, nu)).to(t)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        refuse_second_derivative()
-        t, nu = wide(*ctx.saved_tensors)
-        if grad.is_meta:
-            return torch.empty_like(grad), torch.empty_like(grad)
-        grad_t = grad_nu = None
-        inside = t.isfinite()
-        safe = torch.where(inside, t, torch.zeros_like(t))
-        value = _log_cdf(safe, nu)
-        if ctx.needs_input_grad[0]:
-            slope = torch.where(inside, (log_density(safe, nu) - value).exp(), 0)
-            grad_t = grad * slope.to(grad)
-        if ctx.needs_input_grad[1]:
-            slope = torch.where(inside, _slope_in_nu(safe, nu, value), 0)
-            grad_nu = grad * slope.to(grad)
-        return grad_t, grad_nu
+def _slopes(needed: tuple[bool, ...], t: Tensor, nu: Tensor) -> tuple[Any, Any]:
+    inside = t.isfinite()
+    safe = torch.where(inside, t, torch.zeros_like(t))
+    value = _log_cdf(safe, nu)
+    in_t = torch.where(inside, (log_density(safe, nu) - value).exp(), 0) if needed[0] else None
+    in_nu = torch.where(inside, _slope_in_nu(safe, nu, value), 0) if needed[1] else None
+    return in_t, in_nu
 
 
 def _log_cdf(t: Tensor, nu: Tensor) -> Tensor:

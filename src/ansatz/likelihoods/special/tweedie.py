@@ -10,7 +10,7 @@ from ansatz.likelihoods.special.gamma import stirling
 from ansatz.likelihoods.special.logarithms import soft_cap
 from ansatz.likelihoods.special.tensors import refuse_second_derivative, wide
 
-_NODES = 128  # terms at most; more than so many are sampled
+_NODES = 128  # terms at most; of more than these a sample is summed
 _BLOCK = 2**15  # terms at a time: few calls for a batch, little memory for a million outcomes
 _ROWS = 4096  # outcomes at a time
 _CEILING = math.log(1e8)  # of log rate: beyond, the normal limit is exact to 1e-9
@@ -34,9 +34,6 @@ def log_series(log_rate: Tensor, alpha: Tensor) -> Tensor:
     are more than 128 terms, the sum is taken in steps of several: a sum of a smooth bell equals
     its integral to all digits, and so do both their trapezoidal rules. Computed in double
     precision; two derivatives, asking for a third raises.
-
-    Shapes:
-        - log_rate, alpha: any that broadcast; alpha > 0.
 
     References:
         Dunn and Smyth (2005), Series evaluation of Tweedie exponential dispersion model densities.

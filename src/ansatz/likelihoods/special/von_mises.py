@@ -1,14 +1,13 @@
 """Bessel functions of directions and the tail of the von Mises distribution."""
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ansatz.likelihoods.special.quadrature import gauss
 from ansatz.likelihoods.special.roots import find_root
-from ansatz.likelihoods.special.tensors import in_blocks, refuse_second_derivative, wide
+from ansatz.likelihoods.special.tensors import in_blocks, once_differentiable
 
 
 def log_bessel_series(square: Tensor) -> Tensor:
@@ -47,7 +46,7 @@ def concentration(gap: Tensor) -> Tensor:
     """The k with 1 - A(k) = ``gap``, for a gap in (0, 1]: Newton's method in double precision."""
     gap = gap.double()
     r = 1 - gap
-    # Best and Fisher's start by pieces is within some per cent; Newton in log k does the rest.
+    # Best and Fisher's start by ranges of r is within some per cent; Newton in log k does the rest.
     k = torch.where(r < 0.53, 2 * r + r**3 + 5 * r**5 / 6, -0.4 + 1.39 * r + 0.43 / gap)
     k = torch.where(r < 0.85, k, 1 / (2 * gap) + 0.25).clamp(min=1e-300)
     for _ in range(12):
@@ -81,13 +80,10 @@ def log_von_mises_tail(x: Tensor, k: Tensor) -> Tensor:
     the mean of cos s over the tail less that over the circle. There is no second derivative: asking
     for it raises.
 
-    Shapes:
-        - x, k: any that broadcast; computed in double precision, returned in their own.
-
     References:
         Mardia and Jupp (2000), Directional Statistics, section 3.5.4.
     """
-    return _LogTail.apply(*torch.broadcast_tensors(x, k))
+    return once_differentiable(_log_tail, _slopes, x, k)
 
 
 def inverse_tail(log_p: Tensor, k: Tensor) -> Tensor:
@@ -96,12 +92,12 @@ def inverse_tail(log_p: Tensor, k: Tensor) -> Tensor:
     log_p, k = log_p.reshape(-1), k.reshape(-1)
     p = log_p.exp()
     z = -torch.special.ndtri(p.clamp(min=1e-300))
-    # In sin(x/2) the likelihood is nearly normal for large k; for small k it is nearly uniform.
+    # In sin(x/2) the distribution is nearly normal for large k; for small k it is nearly uniform.
     peaked = 2 * torch.asin((z / (2 * k.clamp(min=1e-30).sqrt())).clamp(max=1))
     start = torch.where(k > 1, peaked, math.pi * (1 - 2 * p))
 
     def shortfall(x: Tensor, k: Tensor, log_p: Tensor) -> tuple[Tensor, Tensor]:
-        value = in_blocks(lambda *rows: _moments(*rows)[0], x, k, size=_BLOCK)
+        value = _log_tail(x, k)
         return log_p - value, (_log_density(x, k) - value).exp()
 
     zero = torch.zeros_like(k)
@@ -109,31 +105,19 @@ def inverse_tail(log_p: Tensor, k: Tensor) -> Tensor:
     return torch.where(log_p == -math.inf, math.pi, x).reshape(shape)
 
 
-class _LogTail(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, k: Tensor) -> Tensor:
-        ctx.save_for_backward(x, k)
-        if x.is_meta:
-            return torch.empty_like(x)
-        return in_blocks(lambda *rows: _moments(*rows)[0], *wide(x, k), size=_BLOCK).to(x)
+def _log_tail(x: Tensor, k: Tensor) -> Tensor:
+    return in_blocks(lambda *rows: _moments(*rows)[0], x, k, size=_BLOCK)
 
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        refuse_second_derivative()
-        x, k = wide(*ctx.saved_tensors)
-        if grad.is_meta:
-            return torch.empty_like(grad), torch.empty_like(grad)
-        pair = in_blocks(lambda *rows: torch.stack(_moments(*rows), -1), x, k, size=_BLOCK)
-        value, drop = pair.unbind(-1)
-        # At the cut the tail is 0 and its logarithm has no slope.
-        inside = value > -math.inf
-        in_x = -(_log_density(x, k) - torch.where(inside, value, 0.0)).exp()
-        # E[cos s | s > x] - A(k), both counted from 1 so that large k keep their digits
-        in_k = resultant_gap(k) - 2 * torch.sin(x / 2) ** 2 - drop
-        return (
-            grad * torch.where(inside, in_x, 0.0).to(grad),
-            grad * torch.where(inside, in_k, 0.0).to(grad),
-        )
+
+def _slopes(needed: tuple[bool, ...], x: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    pair = in_blocks(lambda *rows: torch.stack(_moments(*rows), -1), x, k, size=_BLOCK)
+    value, drop = pair.unbind(-1)
+    # At the cut the tail is 0 and its logarithm has no slope.
+    inside = value > -math.inf
+    in_x = -(_log_density(x, k) - torch.where(inside, value, 0.0)).exp()
+    # E[cos s | s > x] - A(k), both counted from 1 so that large k keep their digits
+    in_k = resultant_gap(k) - 2 * torch.sin(x / 2) ** 2 - drop
+    return torch.where(inside, in_x, 0.0), torch.where(inside, in_k, 0.0)
 
 
 def _log_density(x: Tensor, k: Tensor) -> Tensor:

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.errors import UsageError
-from ansatz.networks.regions.enumeration import linear_regions
-from ansatz.networks.regions.polygons import Polygons
-from ansatz.networks.regions.region import LinearRegions
+from ansatz.networks.regions.corners import Polygons
+from ansatz.networks.regions.region import LinearRegions, linear_regions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -81,16 +81,7 @@ class Programs:
         return len(self.cells)
 
     def cut(self, weight: Array, bias: Array) -> tuple[Self, Whole, Bool]:
-        """Cuts each cell along the planes where its M affine functions vanish.
-
-        Args:
-            weight: ``(C, M, D)``.
-            bias: ``(C, M)``.
-
-        Returns:
-            The new cells, the index of the old one that each lies in, and ``(C', M)`` whether
-            each function is positive there.
-        """
+        """Cuts each cell along the planes where its M affine functions vanish."""
         steep = np.linalg.norm(weight, axis=-1)
         scale = np.where(steep > 0, steep, 1)
         planes = np.concatenate([weight, bias[..., None]], -1) / scale[..., None]
@@ -141,12 +132,7 @@ class Programs:
         return HalfspaceIntersection(-planes, middle).intersections
 
     def neighbours(self, maps: Array, radius: float) -> Whole:
-        """Pairs ``(E, 2)`` of cells of the same map that hang together.
-
-        Args:
-            maps: ``(C, Q)`` the affine maps.
-            radius: how far rounding may move them.
-        """
+        """Pairs ``(E, 2)`` of cells of the same map that hang together."""
         alike = cKDTree(maps).query_pairs(radius, output_type="ndarray")
         group = np.arange(len(self))
         found: list[Whole] = []

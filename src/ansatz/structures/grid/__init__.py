@@ -1,1 +1,1 @@
-"""Signals, images and volumes: cells in rows, whose neighbours matter wherever they are."""
+"""Signals, images and volumes: values on a regular grid, whose neighbours matter."""

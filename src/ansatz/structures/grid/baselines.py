@@ -19,10 +19,10 @@ from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.task import Plan
 from ansatz.fitting.training import build_network, start_objective, train
 from ansatz.likelihoods import Cox, Likelihood
-from ansatz.likelihoods.constant_dispersion import with_dispersion
-from ansatz.likelihoods.cox import Fold, fair_log_risks
+from ansatz.likelihoods.cox import Fold, out_of_fold_log_risks
+from ansatz.likelihoods.registry import with_dispersion
 from ansatz.networks import LinearGrid
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.structures.grid.encoder import GridEncoder
 from ansatz.structures.grid.recipe import FEW, linear_grid_recipe
 from ansatz.training import Supervised
@@ -39,19 +39,13 @@ def fit_linear_grid(
     decide where to stop. Of fewer than 50 examples with one outcome each it is penalised
     instead, by a penalty that is chosen out of fold, with a dispersion that does not vary. Cox's
     has a baseline hazard too, from risks of examples that models of the other folds left out.
-
-    Args:
-        structure: the grid.
-        likelihood: of the outcomes.
-        learn: the training examples.
-        seed: of folds, order and initial weights.
     """
     model = _fit(structure, likelihood, learn, seed)
     fitted = model.likelihood
     if isinstance(fitted, Cox):
         own = model.predictive(learn.rows, learn.offset).raw[:, 0]
         others = _others(structure, likelihood, learn, seed)
-        fitted.set_baseline(fair_log_risks(own, others), learn.y, learn.weight)
+        fitted.set_baseline(out_of_fold_log_risks(own, others), learn.y, learn.weight)
     return model
 
 
@@ -88,14 +82,9 @@ def fit_ridge_grid(likelihood: Likelihood, job: Job, seed: int) -> tuple[GridEnc
     with z the centred pixels, in the unit that makes :math:`\|z\|^2` 1 in the mean. So a priori the
     predictor of a typical example has the variance :math:`1 / \lambda`, in the unit of the
     outcomes. There are more pixels than examples, but the best B is a combination of examples: as
-    many coefficients as examples are sought, however many pixels there are. :math:`\lambda` has the least
-    out-of-fold loss, and what the likelihood has of its own, its dispersion, is estimated from the
-    out-of-fold predictors too: the residuals of training examples are too small.
-
-    Args:
-        likelihood: copied, never changed.
-        job: examples with one outcome each.
-        seed: of the folds.
+    many coefficients as examples are sought. :math:`\lambda` has the least out-of-fold loss. The
+    dispersion is estimated from out-of-fold predictors too: residuals of training examples are
+    too small.
 
     References:
         Hastie, Tibshirani and Friedman (2009), The Elements of Statistical Learning, 18.3.5.
@@ -143,7 +132,7 @@ class _Basis(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """What is minimised, of some of the examples."""
+    """The penalised loss of some of the examples."""
 
     objective: Supervised
     z: Tensor  # (N, R)

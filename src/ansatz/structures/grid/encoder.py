@@ -15,7 +15,7 @@ from ansatz.data.source import Source
 from ansatz.fitting.contracts.structure import Feed
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 
@@ -26,9 +26,6 @@ class GridEncoder:
     Networks predict in float32: convolutions in float64 take many times as long, so that an
     example alone and among others may differ in the seventh digit. What the likelihood makes of the
     raw numbers is computed in float64.
-
-    Args:
-        preprocessor: learned from training examples.
     """
 
     dtype = torch.float32
@@ -38,21 +35,21 @@ class GridEncoder:
 
     @property
     def spec(self) -> InputSpec:
-        """Channels and cells of an example."""
+        """Channels and pixels of an example."""
         return self.preprocessor.spec
 
     @property
     def notes(self) -> list[str]:
-        """What the training examples showed."""
+        """Notes of the preprocessing."""
         return self.preprocessor.notes
 
     @property
     def columns(self) -> list[Column]:
-        """None: cells are not columns."""
+        """None: pixels are not columns."""
         return []
 
     def inputs(self, rows: Grids, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
-        """Standardised cells, channels last in memory."""
+        """Standardised pixels, channels last in memory."""
         made = self.preprocessor
         return (channels_last(made.standardized(made.scaled(rows.load()))),)
 
@@ -61,7 +58,7 @@ class GridEncoder:
         return self.preprocessor.state()
 
 
-CELLS = 2**21  # numbers of the examples that are predicted at once
+PIXELS = 2**21  # numbers of the examples that are predicted at once
 
 
 def grid_source(job: Job, encoder: GridEncoder, feed: Feed) -> Source:
@@ -85,13 +82,13 @@ def grid_source(job: Job, encoder: GridEncoder, feed: Feed) -> Source:
         shuffle=feed.training,
     )
     augment = _augmentation(feed.recipe, job, encoder.spec) if feed.training else None
-    prepare = OnBatches(augment, masks=masks, mean=learned.mean, scale=learned.spread)
+    prepare = OnBatches(augment, masks=masks, mean=learned.mean, scale=learned.scale)
     transformed = Transformed(source, prepare, seed=derive(feed.seed, "augmentation"))
     return Prefetch(transformed) if feed.training and _has_spare_core() else transformed
 
 
 def _augmentation(recipe: Recipe, job: Job, spec: InputSpec) -> Compose | None:
-    """What the user asks for, or what the shapes and counts allow."""
+    """The augmentation that the user asks for, or the default."""
     asked = recipe.augment
     if not isinstance(asked, bool):
         return Compose([from_record(each) for each in asked])
@@ -116,7 +113,7 @@ def _has_spare_core() -> bool:
 
 def _evaluated(batch_size: int, grids: Grids, masks: bool) -> int:
     """Without gradients more examples fit at once, unless they are large."""
-    return batch_size if masks else max(batch_size, min(256, CELLS // math.prod(grids.shape)))
+    return batch_size if masks else max(batch_size, min(256, PIXELS // math.prod(grids.shape)))
 
 
 def _single(values: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The cells of signals, images and volumes inside an exported graph."""
+"""The pixels of signals, images and volumes inside an exported graph."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,14 +17,9 @@ _MADE_UP = 4  # examples
 
 
 class GridExporter(Exporter):
-    """All cells in as one input, the inputs of a network out.
+    """All pixels in as one input, the inputs of a network out."""
 
-    Args:
-        encoder: of the fit.
-        names: of features, which cells do not have.
-    """
-
-    preprocessing = "inside the graph: every channel with mean 0 and spread 1"
+    preprocessing = "inside the graph: every channel with mean 0 and standard deviation 1"
 
     def __init__(self, encoder: GridEncoder, names: Sequence[str] | None = None) -> None:
         self.encoder = encoder
@@ -32,9 +27,9 @@ class GridExporter(Exporter):
         takes = f"numbers (N, {width}), channels first; bytes of images as numbers from 0 to 255"
         self.inputs = [Input("X", "X", "grid", takes=takes)]
 
-    def module(self, encoder: GridEncoder) -> "GridCells":  # type: ignore[override]
+    def module(self, encoder: GridEncoder) -> "GridPixels":  # type: ignore[override]
         """The standardisation of every channel."""
-        return GridCells(encoder.preprocessor)
+        return GridPixels(encoder.preprocessor)
 
     def example(self, kind: torch.dtype) -> tuple[Tensor, ...]:
         """Examples of zeros."""
@@ -48,24 +43,21 @@ class GridExporter(Exporter):
         """Noise with the mean and the standard deviation of the training examples."""
         preprocessor, generator = self.encoder.preprocessor, np.random.default_rng(seed)
         each = (-1, *(1,) * (len(preprocessor.shape) - 1))
-        mean, spread = (np.reshape(v, each) for v in (preprocessor.mean, preprocessor.spread))
+        mean, scale = (np.reshape(v, each) for v in (preprocessor.mean, preprocessor.scale))
         noise = generator.normal(size=(_MADE_UP, *preprocessor.shape))
-        cells = ((mean + spread * noise) * preprocessor.unit).astype(np.float32)
+        pixels = ((mean + scale * noise) * preprocessor.unit).astype(np.float32)
         if preprocessor.unit != 1:
-            cells = cells.round().clip(0, 255).astype(np.uint8)
-        return Grids(torch.from_numpy(cells)), self.feed(cells, kind)
+            pixels = pixels.round().clip(0, 255).astype(np.uint8)
+        return Grids(torch.from_numpy(pixels)), self.feed(pixels, kind)
 
 
-class GridCells(nn.Module):
-    r"""Channels with mean 0 and spread 1, as the network was fitted to them.
+class GridPixels(nn.Module):
+    r"""Channels with mean 0 and standard deviation 1, as the network was fitted to them.
 
     .. math:: z_{c} = (x_c / u - m_c) / s_c
 
-    with :math:`u` = 255 for bytes and 1 for other numbers, :math:`m, s` the mean and the spread of
-    each channel.
-
-    Args:
-        preprocessor: of the fit.
+    with :math:`u` = 255 for bytes and 1 for other numbers, :math:`m, s` the mean and the standard
+    deviation of each channel.
 
     Shapes:
         - x: ``(N, C, *size)``, numbers as they are stored: bytes from 0 to 255.
@@ -77,12 +69,12 @@ class GridCells(nn.Module):
         self.unit, self.shape = float(preprocessor.unit), tuple(preprocessor.shape)
         each = (-1, *(1,) * (len(self.shape) - 1))
         self.mean: Tensor
-        self.spread: Tensor
+        self.scale: Tensor
         self.register_buffer("mean", torch.tensor(preprocessor.mean).float().reshape(each))
-        self.register_buffer("spread", torch.tensor(preprocessor.spread).float().reshape(each))
+        self.register_buffer("scale", torch.tensor(preprocessor.scale).float().reshape(each))
 
     def forward(self, x: Tensor) -> tuple[Tensor]:
         values = x.float()
         if self.unit != 1:
             values = values / self.unit
-        return ((values - self.mean) / self.spread,)
+        return ((values - self.mean) / self.scale,)

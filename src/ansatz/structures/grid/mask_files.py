@@ -17,7 +17,7 @@ Value = int | tuple[int, int, int]  # a byte, or red, green and blue
 
 
 def mask_values(classes: Sequence[Any]) -> dict[Any, Value]:
-    """What a pixel of each class holds: its own number or colour, if it has one, else its place."""
+    """The value of each class in a mask file: its own number or colour, else its place."""
     from ansatz.data.grids.masks import are_colours, rgb_of
 
     words = [str(name) for name in classes]
@@ -57,12 +57,7 @@ def _flat(name: str) -> str:
 
 
 def restored(labels: "NDArray[Any]", size: tuple[int, int]) -> "NDArray[Any]":
-    """The mask of an image that was fitted into another size, at its own (nearest cell).
-
-    Args:
-        labels: ``(H, W)``, of the image as it was fitted.
-        size: (height, width) of the image.
-    """
+    """The mask of an image that was fitted into another size, at its own (nearest pixel)."""
     import numpy as np
 
     from ansatz.data.grids.images import inner_box
@@ -96,13 +91,7 @@ def encode_stack(pages: Sequence[bytes]) -> bytes:
 
 
 def write_mask_files(out: Path, stacks: Mapping[str, Sequence[bytes]], *, overwrite: bool) -> None:
-    """Masks by the names of their images: a folder of files, or one TIFF file of all of them.
-
-    Args:
-        out: a folder, or a file that ends in .tif or .tiff.
-        stacks: the pages of each as PNG files; several become one TIFF file.
-        overwrite: replace what is there.
-    """
+    """Masks by the names of their images: a folder of files, or one TIFF file of all of them."""
     from ansatz.storage import write_file
 
     if is_tiff(out):
@@ -124,13 +113,7 @@ def is_tiff(path: Path) -> bool:
 
 
 def write_mask_folder(out: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Writes files into a new folder that gets its name when it is complete.
-
-    Args:
-        out: the folder; one that holds anything but PNG and TIFF files is never replaced.
-        files: the content of each by name.
-        overwrite: replace a folder of masks.
-    """
+    """Writes files into a new folder that gets its name when it is complete."""
     from ansatz.storage.disk import (
         check_space,
         explain,
@@ -169,7 +152,7 @@ def _require_masks(out: Path, overwrite: bool) -> None:
     odd = next((path.name for path in out.iterdir() if not _is_mask(path)), None)
     if odd is not None:
         raise UsageError(
-            f"{out} holds {odd}, which is no mask: not ours to replace. Another --out."
+            f"{out} holds {odd}, which is not a mask: not ours to replace. Another --out."
         )
     if not overwrite and any(out.iterdir()):
         raise UsageError(f"{out} exists. To replace it: --overwrite.")

@@ -14,19 +14,13 @@ from ansatz.fitting.problem import Problem, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.structures.grid.reading import holds_signals, sides, special_columns
 
-MASK = "mask"  # what the target is called where it is a label for every cell
+MASK = "mask"  # what the target is called where it is a label for every pixel
 _OF_MASKS = ("dice", "sum")
 _NAMED = 20  # classes of masks that a note lists
 
 
 def grid_problem(data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
-    """Reads images, signals or volumes; the rows of a table of numbers are signals.
-
-    Args:
-        data: as for :func:`build_grid_problem`.
-        column_roles: target, weights, offset and so on by name.
-        how: options of :func:`build_grid_problem`, and roles, which do nothing.
-    """
+    """Reads images, signals or volumes; the rows of a table of numbers are signals."""
     how.pop("roles", None)  # columns beside grids are not features
     reader, memory = dict(how.pop("reader", None) or {}), how.pop("memory", None)
     if memory is not None:
@@ -56,7 +50,7 @@ def build_grid_problem(
 
     Args:
         data: a folder, a file, the name of a data set, arrays, or a ``GridTable``.
-        column_roles: target, weights, offset and so on by name; the data's own target where none is given.
+        column_roles: target, weights, offset by name; without a target, the data's own.
         likelihood: the likelihood; None lets the values of the target choose.
         options: of the likelihood.
         drop: columns to leave out; none of them is a feature anyway.
@@ -110,7 +104,7 @@ def build_grid_problem(
 
 
 def _require_two_folders(table: GridTable, column_roles: ColumnRoles) -> None:
-    """One alone can be evaluated, but not learned from."""
+    """A single example can be evaluated, but not split."""
     if column_roles.target == ["class"] == [table.target] and table.frame["class"].nunique() == 1:
         raise DataError(
             f"{table.origin} holds one class only ('{table.frame['class'].iloc[0]}'); at least two "
@@ -154,7 +148,7 @@ def _of_masks(
     count = len(table.masks.classes)
     named = ", ".join(map(str, table.masks.classes[:_NAMED]))
     more = f" and {count - _NAMED} more" if count > _NAMED else ""
-    notes = [*table.notes, f"a label for every cell: {count} classes, {named}{more}."]
+    notes = [*table.notes, f"a label for every pixel: {count} classes, {named}{more}."]
     return Problem(
         table.origin,
         frame,

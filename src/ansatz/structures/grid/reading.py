@@ -43,56 +43,50 @@ def read_like(model: Model, data: Any, *, outcomes: bool = True, **options: Any)
 
 
 def read_each_like(model: Model, data: Any, *, notes: list[str], **options: Any) -> Iterator[Each]:
-    """Examples to label cell by cell: files or pages one by one, each at its own size.
+    """Examples to label pixel by pixel: files or pages one by one, each at its own size.
 
-    Where the fit was told a size, images are brought to it, and their own size is given beside.
-
-    Args:
-        model: of masks.
-        data: as of :func:`read_like`.
-        notes: takes what was assumed; complete at the end.
-        options: as of :func:`read_like`.
+    Where the fit was given a size, images are brought to it, and their own size is given beside.
     """
     reading = {**_reading(model, data, outcomes=False), **options}
     return read_each(data, notes=notes, **reading)
 
 
 def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
-    """How to read data for a fitted model: by its shape, and by what the fit was told."""
+    """The options to read data for a fitted model: its shape, and the options of the fit."""
     encoder: GridEncoder = model.encoder  # type: ignore[assignment]
-    preprocessor, told = encoder.preprocessor, provenance_of(model)
+    preprocessor, provenance = encoder.preprocessor, provenance_of(model)
     spec, column_roles = preprocessor.spec, model.column_roles
-    reader = {} if told is None else told.asked.reader()
+    reader = {} if provenance is None else provenance.asked.reader()
     if is_data_set(data):
         return {}
     if holds_signals(data, reader):
         special = [] if column_roles is None else special_columns(column_roles)
-        dropped = told.asked.options["drop"] if told else ()
+        dropped = provenance.asked.options["drop"] if provenance else ()
         return {"signals": True, "target": [*special, *dropped]}
     options = _some(reader, "limit_pixels", "limit_bytes")
     if len(spec.size) > 1 or spec.features > 1:
         options["channels"] = spec.features
     if len(spec.size) == 2:
-        # Masks may be of any size, unless the fit was told one.
+        # Masks may be of any size, unless the fit was given one.
         size = reader.get("size") if model.axis == "element" else spec.size
         options |= {"size": sides(size), "shares": _holds_shares(preprocessor)}
-    if told is None:
+    if provenance is None:
         return options
-    pages = _pages(data, told)
+    pages = _pages(data, provenance)
     if pages is not None:
         options["pages"] = pages
     if pages == "volume":
         options["shares"] = _holds_shares(preprocessor)
     if outcomes and (model.axis == "element" or _numbers_classes(data)):
         options |= _some(reader, "classes", "unlabelled")
-    return options | _paths_and_masks(data, told)
+    return options | _paths_and_masks(data, provenance)
 
 
-def _pages(data: Any, told: Provenance) -> str | None:
-    """What the pages of image files were to the fit; None where data are no such files."""
-    reader = told.asked.reader()
+def _pages(data: Any, provenance: Provenance) -> str | None:
+    """The fit's option for pages; None where data are not image files."""
+    reader = provenance.asked.reader()
     said = reader.get("pages")
-    if said is None and "masks" in reader and is_image_file(told.source.path):
+    if said is None and "masks" in reader and is_image_file(provenance.source.path):
         said = "images"  # as one file with a file of masks is read when nobody says
     return said if said is not None and _holds_image_files(data) else None
 
@@ -104,9 +98,9 @@ def _holds_image_files(data: Any) -> bool:
     return is_list or is_image_file(data) or is_table(data)
 
 
-def _paths_and_masks(data: Any, told: Provenance) -> dict[str, Any]:
-    """The columns or the folder that the fit was told, where data are such a table or folder."""
-    given, source = _some(told.asked.reader(), "image", "masks"), told.source.path
+def _paths_and_masks(data: Any, provenance: Provenance) -> dict[str, Any]:
+    """The columns or the folder that the fit was given, where data are such a table or folder."""
+    given, source = _some(provenance.asked.reader(), "image", "masks"), provenance.source.path
     if source is None or is_table(source):
         return given if is_table(data) else {}
     masks = given.get("masks")
@@ -134,13 +128,13 @@ def sides(size: Any) -> Any:
 
 
 def _holds_shares(preprocessor: Any) -> bool | None:
-    """Whether a model learned from numbers in [0, 1], as images of 16 bits are read, or from bytes.
+    """Whether a model was trained on numbers in [0, 1] (images of 16 bits), not on bytes.
 
     Such numbers of mean m have a variance of at most m (1 - m). None for other numbers.
     """
     if preprocessor.unit == 255:
         return False
-    moments = zip(preprocessor.mean, preprocessor.spread, strict=True)
+    moments = zip(preprocessor.mean, preprocessor.scale, strict=True)
     return True if all(s**2 <= m * (1 - m) + 1e-9 for m, s in moments) else None
 
 
@@ -150,7 +144,7 @@ def holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:
 
 
 def special_columns(column_roles: ColumnRoles) -> list[str]:
-    """Columns of a table that are no part of its rows' signals."""
+    """Columns of a table that are not part of its rows' signals."""
     named = [
         column_roles.weights,
         column_roles.offset,
@@ -163,16 +157,11 @@ def special_columns(column_roles: ColumnRoles) -> list[str]:
 
 
 def grids_of(X: Any, *, face: Any, reset: bool) -> Grids:
-    """What a user handed to an estimator as X, as grids.
+    """Converts an estimator's X to grids.
 
     Arrays of three and more axes, lists of images as arrays, lists and arrays of image or array
     files, and what ``read_grids`` gives are grids; an array of two axes holds signals. Files to
     predict are brought to the fit's size; their folder will do, too.
-
-    Args:
-        X: the examples.
-        face: the estimator that they were handed to.
-        reset: whether these are the data of a fit.
     """
     if isinstance(X, Grids | GridTable):
         grids = X.grids if isinstance(X, GridTable) else X

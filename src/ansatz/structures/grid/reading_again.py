@@ -79,7 +79,7 @@ class Images(ReadAgain):
         return False
 
     def tell_if_at_once(self, table: GridTable) -> None:
-        """Tells of examples in memory that take more than they may."""
+        """Notes examples in memory that exceed the limit."""
         limit = self.options.get("memory_limit")
         if limit is not None and table.grids.is_in_memory and table.grids.nbytes > limit:
             self.notify(f"{self.data} was read at once; --stream and --memory-limit are for files.")
@@ -94,8 +94,8 @@ class Images(ReadAgain):
         if absent:
             there = ", ".join(map(str, frame.columns)) or "none"
             raise DataError(
-                f"{table.origin}: no '{absent[0]}' to evaluate by, which the model predicts. Columns: "
-                f"{there}. To predict without it: ansatz predict."
+                f"{table.origin}: no '{absent[0]}', which the model predicts, to evaluate by. "
+                f"Columns: {there}. To predict without it: ansatz predict."
             )
         known = self.model.outcome.known(frame, column_roles)
         if not known.any():
@@ -110,10 +110,10 @@ class Images(ReadAgain):
 
 
 class LabelledImages(Images):
-    """Examples with a class for every cell: predicted one by one, each mask at its own size."""
+    """Examples with a class for every pixel: predicted one by one, each mask at its own size."""
 
     def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
-        """The share of each class among the cells of every example."""
+        """The share of each class among the pixels of every example."""
         rows = []
         for name, _, labels in self._labelled(face):
             row = {} if name is None else {"image": name}
@@ -147,7 +147,7 @@ class LabelledImages(Images):
         )
 
     def _labelled(self, face: Any) -> Iterator[tuple[str | None, str | None, NDArray[Any]]]:
-        """Each example's name, its stack's, and its cells' classes, at the size of its image."""
+        """Each example's name, its stack's, and its pixels' classes, at the size of its image."""
         notes: list[str] = []
         for table, size, stack in read_each_like(
             self.model, self.data, notes=notes, **self.options
@@ -174,8 +174,8 @@ def _with_limit_in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _meaning(values: Mapping[Any, Value]) -> str:
-    """What the pixels of mask files stand for."""
+    """Lists the values of mask files with their classes."""
     if not all(isinstance(value, int) for value in values.values()):
         return f"colours: {', '.join(values)}"
-    told = (str(v) if str(v) == str(name) else f"{v} {name}" for name, v in values.items())
-    return f"values: {', '.join(told)}"
+    listed = (str(v) if str(v) == str(name) else f"{v} {name}" for name, v in values.items())
+    return f"values: {', '.join(listed)}"

@@ -10,9 +10,9 @@ from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.space import Choice, Range, Space, network_space, training_space
 from ansatz.spec import InputSpec
 from ansatz.symmetry import Group, create, suitable_groups
-from ansatz.symmetry.suitable import OF_GRIDS, OF_IMAGES
+from ansatz.symmetry.registry import OF_GRIDS, OF_IMAGES
 
-SEEN = 600_000  # examples that training looks at in all, copies counted
+SEEN = 600_000  # examples that training looks at in all, repeats counted
 FEWEST, MOST = 10, 100  # passes
 COMPARED = 128  # examples of a step whose loss compares them
 HELD_OUT = 2_000  # examples are enough to tell when a linear model should stop
@@ -23,14 +23,7 @@ FEW, MANY = 50, 5_000  # examples: between them, some held out tell when to stop
 def choose_grid_recipe(
     rows: float, inputs: InputSpec, *, masks: bool = False, coupled: bool = False
 ) -> Recipe:
-    """The default recipe for signals, images and volumes.
-
-    Args:
-        rows: sum of the examples' weights.
-        inputs: what an example looks like.
-        masks: whether the outcome is a label for every cell.
-        coupled: whether the loss compares examples (Cox): then a step needs many of them.
-    """
+    """The default recipe for signals, images and volumes."""
     if masks:
         return _masks(rows, inputs.size)
     batch = 16 if rows < 500 else 32 if rows < 5_000 else 64
@@ -58,11 +51,7 @@ def default_options(network: object, inputs: InputSpec | None = None) -> dict[st
 
     The published one takes an hour of two processor cores for what this one learns in minutes, of
     a few dozen annotated images; ``network_options={"width": 64}`` is the paper's. Small grids are
-    halved less often, so that more than one cell is left.
-
-    Args:
-        network: by name, or a module.
-        inputs: what an example looks like.
+    halved less often, so that more than one pixel is left.
     """
     options = {"width": 16} if network in ("unet", "attention_unet") else {}
     side = max(inputs.size, default=0) if inputs is not None else 0
@@ -88,9 +77,9 @@ def linear_grid_recipe(rows: float, *, masks: bool = False) -> Recipe:
 
 
 def _masks(rows: float, size: tuple[int, ...]) -> Recipe:
-    """Few examples of many cells each: one or a few per step.
+    """Few examples of many pixels each: one or a few per step.
 
-    Of a few dozen none is held out: each has thousands of cells to learn from, and the schedule's
+    Of a few dozen none is held out: each has thousands of pixels to train on, and the schedule's
     end is as good as the best of its steps. What was learned from few images that were turned and
     mirrored is asked of all eight views of a new one, which takes eight times as long.
     """
@@ -112,7 +101,7 @@ def _masks(rows: float, size: tuple[int, ...]) -> Recipe:
 def grid_space(
     recipe: Recipe, facts: Facts, *, network: str | None, takes: Collection[str] = ()
 ) -> Space:
-    """What is searched of a fit to grids unless the user says otherwise.
+    """The default search space of a fit to grids.
 
     ================= ==========================================================
     ``learning_rate`` from a tenth of the recipe's to ten times that, log scale
@@ -124,12 +113,6 @@ def grid_space(
 
     The budget of steps is the recipe's: twice the batch takes twice the time. An ``mlp`` varies in
     its shape as for a table.
-
-    Args:
-        recipe: the default for these examples.
-        facts: about the examples.
-        network: by name; None where several are tried.
-        takes: the options of all networks that are tried.
     """
     assert facts.spec is not None
     space = network_space(network, training_space(recipe, facts.rows))
@@ -162,7 +145,7 @@ def acting_group(name: str, size: tuple[int, ...]) -> Group:
 
 
 def mask_symmetry(name: str, size: tuple[int, ...]) -> Group:
-    """The group of a name that moves the cells of such grids; flips along every axis."""
+    """The group of a name that moves the pixels of such grids; flips along every axis."""
     if name == "flip":
         return create("flip", axes=tuple(range(-len(size), 0)))
     if len(size) < 2:

@@ -1,6 +1,5 @@
 """Whether data are signals, images or volumes: a cheap look that loads no reader."""
 
-from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,6 @@ import torch
 from ansatz.data.grids import is_grids
 from ansatz.data.grids.listing import family
 from ansatz.data.grids.path_table import image_columns
-
-
-def recognizes(data: Any, options: Mapping[str, Any]) -> bool:
-    """Files, folders and arrays of images, and tables whose column of images is named."""
-    return options.get("image") is not None or is_grids(data)
 
 
 def recognizes_rows(X: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Signals, images and volumes: cells in rows, whose neighbours matter wherever they are."""
+"""Signals, images and volumes: values on a regular grid, whose neighbours matter."""
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Facts, Feed, Linear, Structure, TableParts
+from ansatz.fitting.contracts.structure import Facts, Feed, Structure, TableParts
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem
@@ -31,11 +31,11 @@ from ansatz.fitting.space import Space
 from ansatz.fitting.tensor_structure import answer_of
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, predict_tiles, summary
-from ansatz.networks.layout import channels_last
+from ansatz.networks.grid_inputs import channels_last
 from ansatz.networks.receptive_field import receptive_field
 from ansatz.spec import InputSpec
 from ansatz.structures.grid.baselines import fit_linear_grid
-from ansatz.structures.grid.encoder import CELLS, GridEncoder, grid_source
+from ansatz.structures.grid.encoder import PIXELS, GridEncoder, grid_source
 from ansatz.structures.grid.problem import MASK, grid_problem
 from ansatz.structures.grid.reading import grid_table, grids_of
 from ansatz.structures.grid.reading_again import Images, LabelledImages
@@ -52,11 +52,11 @@ from ansatz.training import Supervised
 ONE_FILE = (".csv", ".tsv", ".parquet", ".arrow", ".npz", ".npy")  # of many examples
 STACKS = (".tif", ".tiff")
 MOST = 512  # examples that are predicted at once
-LARGEST_TILE = {1: 2**20, 2: 1024, 3: 128}  # cells a side that are predicted at once, by axes
+LARGEST_TILE = {1: 2**20, 2: 1024, 3: 128}  # pixels a side that are predicted at once, by axes
 
 
 class Grid(Structure):
-    """C numbers in every cell of a signal, an image or a volume.
+    """C numbers in every pixel of a signal, an image or a volume.
 
     A network's input is ``(x,)`` with x ``(B, C, L)``, ``(B, C, H, W)`` or ``(B, C, D, H, W)``.
     The answer should not change when the content is shifted, and for masks it should shift with
@@ -65,7 +65,7 @@ class Grid(Structure):
 
     name: ClassVar[str] = "grid"
     unit: ClassVar[tuple[str, str]] = ("image", "images")
-    element: ClassVar[tuple[str, str] | None] = ("cell", "cells")
+    element: ClassVar[tuple[str, str] | None] = ("pixel", "pixels")
     solves: ClassVar[bool] = False
     report: ClassVar[str] = "ansatz.structures.grid.report.contribution:GridReport"
 
@@ -74,11 +74,11 @@ class Grid(Structure):
         return frozenset() if network == "mlp" else settings_of("network")
 
     def network(self, axis: str) -> str:
-        """A residual network, and a U-Net where every cell has an answer."""
+        """A residual network, and a U-Net where every pixel has an answer."""
         return "small_resnet" if axis == "row" else "unet"
 
     def linear_network(self, axis: str) -> str:
-        """A linear map of the cells; of those around it where every cell has an answer."""
+        """A linear map of the pixels; of those around it where every pixel has an answer."""
         return "linear_grid" if axis == "row" else "linear_pixels"
 
     # Rows.
@@ -107,7 +107,7 @@ class Grid(Structure):
         return suitable_groups(spec.size)
 
     def group(self, spec: InputSpec, name: str) -> Group:
-        """Any group that moves cells or changes their numbers."""
+        """Any group that moves pixels or changes their numbers."""
         return acting_group(name, spec.size)
 
     def from_python(self, X: Any, *, face: Any, reset: bool) -> Grids:
@@ -135,7 +135,7 @@ class Grid(Structure):
         )
 
     def cuts(self, model: Model, table: Any) -> Iterator[tuple[int, Any]]:
-        """Examples with masks in as many tiles as the fit was told to cut."""
+        """Cuts examples with masks into as many tiles as the fit did."""
         asked = provenance_of(model)
         tiles = None if asked is None else asked.asked.reader().get("tiles")
         if tiles is None:
@@ -158,7 +158,7 @@ class Grid(Structure):
     # Recipe and encoder.
 
     def recipe(self, facts: Facts) -> Recipe:
-        """By the number of examples and of their cells."""
+        """By the number of examples and of their pixels."""
         assert facts.spec is not None
         masks = facts.target.axis == "element"
         recipe = choose_grid_recipe(facts.rows, facts.spec, masks=masks, coupled=facts.coupled)
@@ -216,7 +216,7 @@ class Grid(Structure):
         if tuple(got.shape) != wanted:
             raise UsageError(
                 f"the network answers {tuple(got.shape[1:])} to one example, the outcome needs "
-                f"{wanted[1:]}: small_resnet has one answer per example, unet one for every cell "
+                f"{wanted[1:]}: small_resnet has one answer per example, unet one for every pixel "
                 "(of a Segmenter)."
             )
         return channels_last(network)
@@ -236,10 +236,6 @@ class Grid(Structure):
     ) -> Source:
         """Examples in a new order each epoch, augmented in training."""
         return grid_source(job, encoder, feed)
-
-    def likelihood_scores(self, job: Job, total: float, *, linear: bool, seed: int) -> None:
-        """None: networks on grids take too long to compare likelihoods."""
-        return None
 
     # Predictions.
 
@@ -275,19 +271,8 @@ class Grid(Structure):
 
     # Linear models.
 
-    def linear(
-        self,
-        likelihood: Likelihood,
-        job: Job,
-        *,
-        class_names: list[str] | None = None,
-        null: bool = False,
-    ) -> Linear | None:
-        """None: there are as many coefficients as cells, and the model is trained."""
-        return None
-
     def baseline(self, likelihood: Likelihood, job: Job, seed: int) -> tuple[Posterior, list[str]]:
-        """The linear model in the cells; of few examples it is penalised."""
+        """The linear model in the pixels; of few examples it is penalised."""
         return fit_linear_grid(self, likelihood, job, seed), []
 
     # Search and export.
@@ -304,12 +289,12 @@ class Grid(Structure):
         with torch.no_grad():
             answer = network(torch.zeros(1, inputs.features, *inputs.size))
         if masks and answer.shape[2:] != inputs.size:
-            raise UsageError(f"{name} answers once for each example, not for its cells.")
+            raise UsageError(f"{name} answers once for each example, not for its pixels.")
         if not masks and answer.ndim > 2:
-            raise UsageError(f"{name} labels every cell; these outcomes are one for each example.")
+            raise UsageError(f"{name} labels every pixel; these outcomes are one for each example.")
 
     def exporter(self, encoder: GridEncoder, names: Sequence[str] | None) -> Exporter:
-        """Cells, as they are stored."""
+        """Pixels, as they are stored."""
         from ansatz.structures.grid.export import GridExporter
 
         return GridExporter(encoder, names)
@@ -317,7 +302,7 @@ class Grid(Structure):
 
 def chunks(rows: Grids, *, dense: bool) -> Iterator[NDArray[np.intp]]:
     """The numbers of the examples that are predicted at once, chunk by chunk."""
-    share = CELLS // 4 if dense else CELLS
+    share = PIXELS // 4 if dense else PIXELS
     size = min(MOST, max(1, share // math.prod(rows.shape)))
     for first in range(0, len(rows), size):
         yield np.arange(first, min(first + size, len(rows)))
@@ -332,16 +317,16 @@ def _tile(size: tuple[int, ...], seen: tuple[int, ...], tile: int | None) -> tup
 
 
 def _tiled(trained: Trained, channels: int, sides: tuple[int, ...]) -> Callable[[Tensor], Tensor]:
-    """The likelihood's parameters at every cell of an example, tile by tile."""
+    """The likelihood's parameters at every pixel of an example, tile by tile."""
     stride = int(getattr(trained.network, "stride", 1))  # tiles are pooled as the whole would be
     multiple = stride if all(side >= 6 * stride for side in sides) else 1
     overlap = _context(trained.network, channels, sides, multiple)
 
     def answer(x: Tensor) -> Tensor:
-        cells = predict_tiles(
+        pixels = predict_tiles(
             trained.answering, x, tile=sides, overlap=overlap, multiple=multiple, border="keep"
         )
-        return trained.objective.attach(cells.movedim(1, -1)).double().detach()
+        return trained.objective.attach(pixels.movedim(1, -1)).double().detach()
 
     return answer
 
@@ -349,7 +334,7 @@ def _tiled(trained: Trained, channels: int, sides: tuple[int, ...]) -> Callable[
 def _context(
     network: nn.Module, channels: int, sides: tuple[int, ...], multiple: int
 ) -> tuple[int, ...]:
-    """What a cell sees around it, so that tiles answer as the whole; at most a third of one."""
+    """The overlap of tiles: the receptive field, at most a third of a tile."""
     seen = receptive_field(network, InputSpec.grid(channels, *sides)).size
     most = [side // 3 // multiple * multiple for side in sides]
     return tuple(

@@ -17,7 +17,7 @@ from ansatz.errors import UsageError
 from ansatz.fitting.contracts.exporter import Exporter, Input
 from ansatz.structures.vector.rows import TableEncoder, TableRows
 
-_TINY = 1e-300  # as data/numeric.py: a column of this spread is constant
+_TINY = 1e-300  # as data/numeric.py: a column of this scale is constant
 
 
 class TableColumns(nn.Module):
@@ -80,7 +80,7 @@ class TableColumns(nn.Module):
         return x, torch.stack([columns[self.place[name]] for name in self.embedded_names], 1)
 
     def _numbers(self, columns: tuple[Tensor, ...]) -> Tensor:
-        """The numbers, the marks of those missing and the bins, ``(N, P + M + T)``."""
+        """The numbers, the flags of those missing and the bins, ``(N, P + M + T)``."""
         values = columns[0].double() if self.matrix else self._gather(columns)  # (N, P)
         bins = [cut(values[:, int(j)]).to(self.dtype) for j, cut in self.bins.items()]
         for j, curve in self.curves.items():
@@ -247,7 +247,7 @@ class TableExporter(Exporter):
         if not preprocessor.feature_names and not preprocessor.embedded:
             raise UsageError(
                 "the model has no features: its likelihood is the same for every row, and "
-                "predict_dist(None) says it. There is nothing to export."
+                "predict_dist(None) gives it. There is nothing to export."
             )
 
     @property

@@ -47,7 +47,7 @@ class FoldNetworks:
 
     What is not linear in x must not look like dispersion, so that no straight line will do. Hidden
     layers that know x are learned once per fold, by a normal distribution for the normal scores of
-    y, which are alike whatever the likelihood of y is: mean and spread of a rank favour none of
+    y, which are alike whatever the likelihood of y is: mean and scale of a rank favour none of
     them. Each likelihood then starts from these layers and a fresh output, and trains all of it for
     at most 160 steps.
 
@@ -209,7 +209,7 @@ def normal_scores(y: Tensor) -> Tensor:
 
 
 def _prepare(job: Job, learn: np.ndarray, evaluated: np.ndarray, dtype: torch.dtype) -> _FoldRows:
-    """All that is learned from x comes from the rows to learn from."""
+    """Encodes x by the training rows of each fold alone."""
     index = torch.from_numpy(learn)
     table: TableRows = job.rows  # type: ignore[assignment]
     weight = job.weight.numpy()[learn]

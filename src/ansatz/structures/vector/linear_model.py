@@ -11,7 +11,7 @@ from ansatz.fitting.contracts.structure import Linear
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.constant_dispersion import Dispersion
+from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import fit_linear, join_targets
 from ansatz.structures.vector.rows import TableEncoder, TableRows
 from ansatz.training import Supervised
@@ -36,8 +36,8 @@ def fit_linear_model(
         null: whether the model without x is fitted too, for the summary.
     """
     if dispersion is None:
-        told = getattr(likelihood, "likelihood", likelihood).options.get("dispersion")
-        dispersion = "predicted" if told == "predicted" else "constant"
+        chosen = getattr(likelihood, "likelihood", likelihood).options.get("dispersion")
+        dispersion = "predicted" if chosen == "predicted" else "constant"
     rows: TableRows = job.rows  # type: ignore[assignment]
     weight = job.weight.numpy()
     preprocessor = Preprocessor.fit(rows.values, rows.columns, weight=weight, purpose="linear")

@@ -133,18 +133,18 @@ def table_warnings(
     frame: pd.DataFrame, column_roles: ColumnRoles, columns: list[Column], likelihood: str
 ) -> list[str]:
     """Warns of columns that name images or give the target away, and of odd targets."""
-    said = [
-        f"column '{name}' names images, which take no part: to learn from them, --image {name}."
+    warnings = [
+        f"column '{name}' names images, which take no part: to train on them, --image {name}."
         for name in image_columns(frame)
     ]
     kind = outcomes.registry.get(outcome_of(likelihood, column_roles))
     if kind.has_columns:
-        said += find_leaks(
+        warnings += find_leaks(
             frame, column_roles.target, columns, group=column_roles.group, time=column_roles.time
         )
     link = likelihoods.registry.get(likelihood).link_name
     if column_roles.exposure is not None and link == "identity":
-        said.append(
+        warnings.append(
             f"the exposure '{column_roles.exposure}' adds its logarithm to the mean, as the link "
             f"of {likelihood} is the identity; for rates take a likelihood with a log link, like "
             "poisson or gamma."
@@ -157,8 +157,8 @@ def table_warnings(
             and frame[name].nunique() == 1
         ):
             value = frame[name].iloc[0]
-            said.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
-    return said
+            warnings.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
+    return warnings
 
 
 def _fingerprint(frame: pd.DataFrame) -> str:

@@ -12,8 +12,9 @@ import pandas as pd
 import torch
 
 from ansatz import data as tables
-from ansatz.data.streams import RowSample, read_blocks
 from ansatz.data.streams.available import reason_to_stream
+from ansatz.data.streams.blocks import read_blocks
+from ansatz.data.streams.survey import RowSample
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.model import Model
@@ -108,20 +109,20 @@ class StreamedTable(ReadAgain):
 
     def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
         """Predicts chunk by chunk; a warning is given once, whatever the counts in it."""
-        said: set[str] = set()
+        given: set[str] = set()
         for frame in self._chunks():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 found = face.predict_frame(frame, **options)
             for warning in caught:
                 sentence = _NUMBER.sub("some", str(warning.message))
-                if sentence not in said and len(said) < _MOST_NOTES:
-                    said.add(sentence)
+                if sentence not in given and len(given) < _MOST_NOTES:
+                    given.add(sentence)
                     self.notify(sentence)
             yield found
 
     def evaluate(self, face: Any) -> tuple[Metrics, list[str]]:
-        """Pools the metrics of all chunks; duplicates of training rows are not looked for."""
+        """Pools the metrics of all chunks; it does not look for duplicates of training rows."""
         assert self.model.column_roles is not None
         left_out = 0
 

@@ -11,8 +11,11 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz.data import Batch, Column
-from ansatz.data.split import TEST, TRAIN, VALID
-from ansatz.data.streams import Blocks, BlockSource, HashSplit, Learner, RowSample
+from ansatz.data.split import TEST, TRAIN, VALID, HashSplit
+from ansatz.data.streams.block_source import BlockSource
+from ansatz.data.streams.blocks import Blocks
+from ansatz.data.streams.learner import Learner
+from ansatz.data.streams.survey import RowSample
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, read_numbers
 from ansatz.fitting.contracts.structure import Feed

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ansatz import likelihoods, outcomes
 from ansatz.data import row_keys
-from ansatz.data.split import TEST, TRAIN, VALID
-from ansatz.data.streams import HashSplit, Learner, RowSample, Survey, open_blocks
-from ansatz.data.streams.blocks import stream_folder
+from ansatz.data.split import TEST, TRAIN, VALID, HashSplit
+from ansatz.data.streams.blocks import open_blocks, stream_folder
+from ansatz.data.streams.learner import Learner
+from ansatz.data.streams.survey import RowSample, Survey
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, is_numeric, near_columns
 from ansatz.fitting.job import Job, take
@@ -244,7 +245,7 @@ def split_stream(problem: Problem, task: Task, job: Job, test: float) -> Split:
         sampled=SAMPLED,
     )
     if parts.rows[TRAIN].sum() == 0:
-        raise DataError(f"{disk.origin}: no row is left to learn from. Give more rows.")
+        raise DataError(f"{disk.origin}: no row is left to train on. Give more rows.")
     learn, held_out, tested = (
         StreamPart(rows, parts, number).sample() for number in (TRAIN, VALID, TEST)
     )
@@ -295,4 +296,4 @@ def _notes_on(
             yield f"{what} come from a sample of {train.size:,} training rows."
     if not held.complete:
         yield f"training stopped by a sample of {held.size:,} held-out rows."
-    yield "copies of rows learned from are not looked for among test rows."
+    yield "duplicates of training rows are not searched among test rows."

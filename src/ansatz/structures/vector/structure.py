@@ -29,7 +29,7 @@ from ansatz.fitting.split import Split
 from ansatz.fitting.task import Task
 from ansatz.fitting.tensor_structure import TensorStructure
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.constant_dispersion import Dispersion, varies, with_dispersion
+from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
 from ansatz.spec import InputSpec
 from ansatz.storage import load_into
@@ -172,7 +172,7 @@ class Vector(TensorStructure):
     # Training.
 
     def inputs(self, encoder: TableEncoder, rows: TableRows) -> tuple[Tensor, ...]:
-        """Numbers as they are, not clipped; a level that only held-out rows have is no news."""
+        """Numbers as they are, not clipped; levels that only held-out rows have are no news."""
         return encoder.preprocessor.transform(rows.values, notes=[])
 
     def adapt(
@@ -218,13 +218,13 @@ class Vector(TensorStructure):
         """
         if rows.stream is not None:
             for first in range(0, len(rows), STREAMED):
-                part, said = slice(first, first + STREAMED), None if notes is None else list[str]()
+                part, found = slice(first, first + STREAMED), None if notes is None else list[str]()
                 extra = None if offset is None else offset[part]
                 yield from self.raws(
-                    networks, encoder, rows[part], extra, notes=said, options=options
+                    networks, encoder, rows[part], extra, notes=found, options=options
                 )
-                if notes is not None and said is not None:
-                    notes += [note for note in said if note not in notes]
+                if notes is not None and found is not None:
+                    notes += [note for note in found if note not in notes]
                     del notes[5:]
             return
         yield from super().raws(networks, encoder, rows, offset, notes=notes, options=options)
@@ -273,10 +273,10 @@ class Vector(TensorStructure):
             for each in dispersions
         ]
         best = min(tried, key=lambda found: sum(_aic(fit) for fit in found.fits))
-        said = [message for fit in best.fits for message in fit.messages]
+        messages = [message for fit in best.fits for message in fit.messages]
         if best is not tried[0]:
-            said.append("its dispersion is linear in x, too, which has the lower AICc.")
-        sentences = dict.fromkeys(f"linear model: {sentence}" for sentence in said)
+            messages.append("its dispersion is linear in x, too, which has the lower AICc.")
+        sentences = dict.fromkeys(f"linear model: {sentence}" for sentence in messages)
         return best.posterior, list(sentences)
 
     def load_linear(
@@ -341,7 +341,7 @@ _NUMBERS = 2**27  # features times rows: half a gigabyte
 def choose_bins(
     rows: TableRows, wanted: int, network: Any, network_options: Mapping[str, Any] | None = None
 ) -> int:
-    """Chooses into how many bins numbers are cut, when the user does not say; 0 for none.
+    """Chooses the default number of bins of each number; 0 for none.
 
     A network of the user's own takes the columns as they are; embeddings bend by themselves;
     hundreds of columns would become thousands of features, millions of rows gigabytes.

@@ -38,9 +38,6 @@ class OutputGradient:
     :math:`\ell'` is the closed form where :func:`closed_form` has one, else autograd from the
     training loss to raw and to the likelihood's own parameters, and no further.
 
-    Args:
-        objective: holds the likelihood, shift and scale.
-
     Shapes:
         - output, returned gradient: ``(B, P)``, or ``(B, K * P)`` for K targets.
     """
@@ -216,11 +213,7 @@ def _normal_known(head: Any) -> Score:
 
 
 def normal_constant_score(head: Any) -> Score:
-    """The normal distribution with one learned standard deviation: ``()``, ``(K,)`` or per row.
-
-    Args:
-        head: has ``unit``, ``floor`` and ``constant``, read at every call.
-    """
+    """The normal distribution with one learned standard deviation: ``()``, ``(K,)`` or per row."""
 
     def score(raw: Array, y: Array) -> tuple[Array, Array]:
         unit, floor, r = (_like(raw, t.detach()) for t in (head.unit, head.floor, head.constant))

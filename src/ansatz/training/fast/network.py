@@ -1,4 +1,4 @@
-"""The chain rule through a plain MLP, written out."""
+"""Back-propagation through a plain MLP, written out in NumPy."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -308,10 +308,6 @@ class Masks:
 
     16 random bits per unit, so p is rounded to a multiple of 2^-16; the scale uses the rounded p,
     so that the mean of a mask is exactly 1. The stream is counter-based: its state is two numbers.
-
-    Args:
-        dropout: p in [0, 1).
-        seed: of the Philox stream.
     """
 
     def __init__(self, dropout: float, seed: int) -> None:

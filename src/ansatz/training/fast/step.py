@@ -1,4 +1,4 @@
-"""Training a plain network without autograd: the speed of small tables."""
+"""The step of plain networks without autograd, which is fast on small tables."""
 
 import math
 from collections.abc import Callable
@@ -141,7 +141,7 @@ class AnalyticStep:
         return logs
 
     def evaluate(self, batch: Batch) -> Loss:
-        """The plain loss of the batch in evaluation mode, without a gradient."""
+        """Computes the plain loss of the batch in evaluation mode, without a gradient."""
         if self.processes is None or self._output_gradient.likelihood.additive:
             return evaluate_batch(self.network, self.objective, batch)
         gathered = GatheredNetwork(self.network, self.processes)
@@ -150,7 +150,7 @@ class AnalyticStep:
         return loss if self.processes.is_first else Loss(loss.total * 0, loss.count * 0)
 
     def observe(self, value: float) -> None:
-        """Tells a schedule that listens (plateau) how an evaluation went."""
+        """Hands an evaluation to a schedule that listens (plateau)."""
         observe = getattr(self.schedule, "observe", None)
         if observe is not None:
             observe(value)

@@ -35,15 +35,7 @@ class LostProcess(ProcessError):
 
 
 class Failure(NamedTuple):
-    """An error as it travels between processes.
-
-    Args:
-        kind: the name of its class.
-        message: its one line.
-        rank: whose it is.
-        signal: what interrupted it; 0 for nothing.
-        step: steps done when it was interrupted.
-    """
+    """An error as it travels between processes."""
 
     kind: str
     message: str

@@ -32,14 +32,7 @@ def join(
     """Lets a step train with the other processes inside.
 
     The processes compare what they were given and refuse to begin if it differs, since they would
-    wait for each other for ever, or learn from rows twice. All start from the first one's weights.
-
-    Args:
-        processes: who takes part.
-        step: has an attribute ``processes`` if it can add up gradients.
-        train: the same in all.
-        valid: the same in all.
-        settings: the same in all.
+    wait for each other for ever, or train on rows twice. All start from the first one's weights.
     """
     _require_support(step)
     parameters = [p for m in (step.network, step.objective) for p in m.parameters()]
@@ -60,13 +53,7 @@ def join(
 
 
 def device_of_process(device: torch.device, processes: Processes, *, asked: str) -> torch.device:
-    """The device of this process: of several GPUs, the one that has its number.
-
-    Args:
-        device: what one process would use.
-        processes: who shares the machine.
-        asked: what the user said; only ``"auto"`` may become another kind of device.
-    """
+    """The device of this process: of several GPUs, the one that has its number."""
     if device.type == "mps":
         if asked != "auto":
             raise UsageError(
@@ -190,17 +177,6 @@ def reduce_gradients(
     One message for all parameters. A parameter that no process has a gradient of keeps None, so
     that the optimizer leaves it alone. Shards (FSDP2) were added up by the backward pass, as means
     over the processes; they are scaled.
-
-    Args:
-        processes: who takes part.
-        parameters: with the gradient of this process's total, T_r.
-        statistics: of batch normalisation; each becomes its mean over the processes.
-        total: T_r.
-        count: C_r.
-        error: what went wrong here; it is then raised in all processes.
-
-    Returns:
-        The sums of total and count.
     """
     whole = [p for p in parameters if not is_sharded(p)]
     vector = None
@@ -228,10 +204,6 @@ class GatheredNetwork(nn.Module):
 
     For likelihoods that couple the rows of a batch (Cox): every process sees all outputs, and the
     gradient of the joint loss in its own rows. The sum over processes is the gradient in all rows.
-
-    Args:
-        network: gives outputs, one row per row of its inputs.
-        processes: who takes part.
     """
 
     def __init__(self, network: nn.Module, processes: Processes) -> None:

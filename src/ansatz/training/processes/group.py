@@ -1,4 +1,4 @@
-"""Several processes that train one model: who they are, and how they agree."""
+"""The group of processes that train one model, and their messages."""
 
 import atexit
 import json
@@ -26,15 +26,13 @@ from ansatz.training.processes.failure import (
 )
 from ansatz.training.processes.launch import open_store
 
-_TIMEOUT = (
-    600.0  # seconds until a process that says nothing is given up; a dead one is seen at once
-)
+_TIMEOUT = 600.0  # seconds until a silent process is given up; a dead one is seen at once
 _PATIENCE = timedelta(days=1)  # while the first process works alone
 _TOLD = 5.0  # seconds in which the others must hear of a failure
 
 
 class Processes:
-    r"""The processes of one run, and the few ways in which they speak to each other.
+    r"""The processes of one run, and the messages that they exchange.
 
     All of them are given the same batches; each takes its own rows of every batch, and sums are
     added up over the processes:
@@ -42,13 +40,7 @@ class Processes:
     .. math:: \nabla = \frac{\sum_r \sum_{i \in r} w_i \nabla \ell_i}{\sum_r \sum_{i \in r} w_i}
 
     so ``batch_size`` is that of all processes together, and their number changes the result by
-    rounding only. A process that fails tells the others why before it leaves.
-
-    Args:
-        rank: the number of this process, from 0.
-        size: how many there are, on all machines.
-        local_rank: its number on this machine.
-        local_size: how many there are on this machine.
+    rounding only. A process that fails sends the others its error before it leaves.
     """
 
     def __init__(self, rank: int, size: int, local_rank: int = 0, local_size: int = 1) -> None:
@@ -101,12 +93,6 @@ class Processes:
         """Sums over the processes, in one message; raises the same error in all if one has one.
 
         The message also carries whether anyone wants to pause, and which batch each one saw.
-
-        Args:
-            vector: floating-point numbers of any length, the same in all processes.
-            total: a loss.
-            count: its weight.
-            error: what went wrong here, if anything did.
         """
         tail = [total, count, float(error is not None), float(self.wants_pause), float(self._mark)]
         if vector is None:
@@ -143,7 +129,7 @@ class Processes:
     # --- words -----------------------------------------------------------------------------------
 
     def from_first(self, value: Any) -> Any:
-        """The first process's ``value`` (anything that JSON can say), in all."""
+        """The first process's ``value`` (plain JSON), in all."""
         return json.loads(
             self.bytes_from_first(
                 json.dumps(value, default=float).encode() if self.is_first else b""
@@ -162,7 +148,7 @@ class Processes:
         return data.numpy().tobytes()
 
     def gather(self, value: Any = None) -> list[Any]:
-        """Every process's ``value`` (anything that JSON can say); also a place to meet."""
+        """Every process's ``value`` (plain JSON); also a place to meet."""
         content = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
         lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
         own = torch.tensor([len(content)])
@@ -197,7 +183,7 @@ class Processes:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """A block that all processes enter and leave; what fails in one ends it in all.
+        """Runs a block in all processes; an error in one ends it in all.
 
         A process that fails by itself puts its error where the others find it, and hangs up: they
         are in the middle of a message to it, and would wait.
@@ -255,7 +241,7 @@ class Processes:
     def _call(
         self, message: Callable[..., Any], limit: float | None = None, *, on_cpu: bool = True
     ) -> None:
-        """Sends a message and waits for the others, unless one of them says that it has failed."""
+        """Sends a message and waits for the others, unless one of them reports a failure."""
         if self.broken:
             raise ProcessError("the processes have lost each other in an earlier fit: start again.")
         end = time.monotonic() + (limit or seconds_to_wait())

@@ -20,7 +20,7 @@ _GRACE = 15.0  # seconds in which the others end by themselves once one has fail
 class Meeting:
     """The place where processes find each other: a port of the loopback interface, held from here.
 
-    The system chooses the port, and it is ours before any process is told of it, so that no other
+    The system chooses the port, and it is ours before any process knows it, so that no other
     program can take it in between. Nothing listens on other interfaces.
     """
 
@@ -60,20 +60,12 @@ class Meeting:
 
 
 class Ending(NamedTuple):
-    """How processes ended.
+    """The end of all processes: exit status, and what went wrong."""
 
-    Args:
-        status: 0 when all did their work; else the exit status of the first one, or of the one
-            that failed first.
-        killed: the number of the process that a signal ended, and the signal; None if none.
-        words: what the others than the first had to say.
-        first_failed: whether the first one failed, which then has said why itself.
-    """
-
-    status: int
-    killed: tuple[int, int] | None
-    words: str
-    first_failed: bool = False
+    status: int  # 0, or that of the first process or of the one that failed first
+    killed: tuple[int, int] | None  # the process that a signal ended, and the signal
+    words: str  # the errors of processes other than the first
+    first_failed: bool = False  # the first process has then reported why itself
 
 
 def launch(command: Sequence[str], size: int) -> Ending:
@@ -82,10 +74,6 @@ def launch(command: Sequence[str], size: int) -> Ending:
     The first one has this process's standard output and error. A signal that arrives here is
     passed on to all, once each time. When one fails, the others have 15 seconds to end by
     themselves. If this process is killed, their standard input closes, and they stop.
-
-    Args:
-        command: program and arguments.
-        size: how many.
     """
     meeting = Meeting(size)
     children: list[subprocess.Popen[str]] = []
@@ -183,9 +171,9 @@ def _ending(children: Sequence["subprocess.Popen[str]"], failed: int | None) -> 
     if killed is not None and killed[0] != failed:
         killed = None  # by us, because another had failed
     status = children[0].returncode or children[failed].returncode
-    said = next((w for w in words if w), "")
+    errors = next((w for w in words if w), "")
     status = status if status > 0 else 128 - status
-    return Ending(status, killed, said, first_failed=children[0].returncode != 0)
+    return Ending(status, killed, errors, first_failed=children[0].returncode != 0)
 
 
 _PAUSE = 0.01  # seconds between two looks
@@ -197,11 +185,6 @@ def open_store(rank: int, size: int, timeout: timedelta) -> Any:
     torchrun keeps one store over all restarts, and the addresses of processes that have died are
     still in it. So the first process gives each start a name of its own, under which all talk: each
     process leaves a number that nobody else can know, and whoever answers to it is alive.
-
-    Args:
-        rank: of this process.
-        size: how many there are.
-        timeout: how long to wait for the others.
     """
     is_there = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     store = dist.TCPStore(
