@@ -20,7 +20,7 @@ from ansatz.metrics import boundary_f1
 from ansatz.outcomes.report.mask import _edges
 from ansatz.outcomes.report.mask import classes_section as by_class
 from ansatz.outcomes.report.mask import recalibration_section as mask_recalibration
-from ansatz.outcomes.report.mask_reliability import pixel_calibration, sample_pixels
+from ansatz.outcomes.report.mask import pixel_calibration, sample_pixels
 from ansatz.registry import load
 from ansatz.report import build, gather, replayed
 from ansatz.report.assembly import chapters
