@@ -131,11 +131,7 @@ def strip(
     labels: Sequence[str] = (),
     heads: Sequence[str] = (),
 ) -> str:
-    """Draws pictures in rows with a caption above each.
-
-    Returns:
-        The ``<svg>`` element.
-    """
+    """Draws pictures in rows with a caption above each."""
     # Small pictures are enlarged by whole numbers, so that margins are finer than their pixels.
     factor = -(-24 // max(shown.shape[2], 1))
     shown = shown.repeat(factor, axis=1).repeat(factor, axis=2)

@@ -1,5 +1,6 @@
 """Compares methods by refitting each on the same folds."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from ansatz.fitting.replay import Replay
 from ansatz.fitting.split import Rows
 from ansatz.fitting.summaries import describe_model
 from ansatz.fitting.task import Task
-from ansatz.report.difference import CLEAR, corrected_error
+from ansatz.report.difference import CLEAR, corrected_error, score_words
 from ansatz.report.paired_scores import evaluate_rows, score_pair
 from ansatz.seeds import derive
 from ansatz.storage.json_file import plain
@@ -146,6 +147,27 @@ def compare_methods(
         learned=learned,
         notes=tuple(notes),
     )
+
+
+def methods_verdict(methods: Methods) -> tuple[str, str | None]:
+    """Writes which method is better on average over refits; None if the difference is noise."""
+    first, *others = methods.table
+    best = max(others, key=lambda method: method.gain)
+    winner, loser = (best, first) if best.gain > 0 else (first, best)
+    refits = f"over {methods.folds * methods.repeats} refits"
+    if math.isinf(best.gain):
+        words = f"{loser.name} gives some outcomes probability 0 {refits}"
+        return f"{winner.name} is the better method: {words}.", winner.name
+    if best.error is None or math.isnan(best.gain):
+        return f"Not comparable: the scores are not finite {refits}.", None
+    name, size, error = score_words(methods.score), f"{abs(best.gain):.2g}", f"{best.error:.2g}"
+    if not best.is_clear:
+        words = f"{best.name} and {first.name} differ by {size} in {name}"
+        error = f"a corrected standard error of {error} {refits}"
+        return f"Not distinguishable as methods: {words} with {error}.", None
+    direction = "higher" if methods.higher else "lower"
+    words = f"its {name} is {direction} by {size} (corrected standard error {error}) {refits}"
+    return f"{winner.name} is the better method: {words}.", winner.name
 
 
 def _refit(each: Candidate, inside: Rows, state: int) -> Model:

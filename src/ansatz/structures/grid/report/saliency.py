@@ -53,11 +53,7 @@ def draw_images(
     *,
     name: str = "image",
 ) -> str:
-    """Draws images beside their attribution maps, a row for each.
-
-    Returns:
-        The ``<svg>`` element.
-    """
+    """Draws images beside their attribution maps, a row for each."""
     ground = pictures(images, SIDE)
     columns = [ground, *(_heat(ground, np.asarray(heat)) for heat in maps.values())]
     shown = np.stack(columns, 1).reshape(-1, *ground.shape[1:])
@@ -72,9 +68,6 @@ def draw_signals(
 
     The first three channels are drawn, each on its own scale; the opacity of a band shows the
     size of the attribution.
-
-    Returns:
-        The ``<svg>`` element.
     """
     each = CURVE + len(maps) * (GAP + BAND) + APART
     tall = len(signals) * each - APART
