@@ -300,17 +300,17 @@ def _scored(a: Evaluated, b: Evaluated) -> tuple[list[Scored], ScorePair]:
 
 def _cautions(a: str, b: str, scores: list[Scored]) -> list[str]:
     main = scores[0].difference
-    said = []
+    found = []
     if main.rows < FEW_ROWS:
-        said.append(f"{main.rows} test rows: the standard error is unreliable below {FEW_ROWS}.")
+        found.append(f"{main.rows} test rows: the standard error is unreliable below {FEW_ROWS}.")
     elif main.units < FEW_GROUPS:
-        said.append(
+        found.append(
             f"the standard error is based on {main.units} groups or time points: unreliable below "
             f"{FEW_GROUPS}."
         )
     if main.worst_share is not None and main.is_clear and main.worst_share > 0.5:
         count = "row" if main.worst_rows == 1 else f"{main.worst_rows} rows"
-        said.append(
+        found.append(
             f"{100 * main.worst_share:.0f} % of the difference comes from the {count} on which "
             "the models differ most: look at them."
         )
@@ -318,8 +318,8 @@ def _cautions(a: str, b: str, scores: list[Scored]) -> list[str]:
         other = scores[1].difference
         if main.is_clear and other.is_clear and (main.mean > 0) != (other.mean > 0):
             winner = a if other.mean > 0 else b
-            said.append(f"by {scores[1].name} {winner} is better: the two scores disagree.")
-    return said
+            found.append(f"by {scores[1].name} {winner} is better: the two scores disagree.")
+    return found
 
 
 def _kept_likelihoods(found: Sequence[Replay]) -> list[str]:

@@ -207,7 +207,6 @@ def by_group(
     ]
 
 
-Numbers = NDArray[np.float64]
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 
 

@@ -243,19 +243,23 @@ def recipe_difference(a: Model, b: Model) -> list[Setting]:
 
 def recipe_of(model: Model) -> dict[str, Any]:
     """Flattens every setting of a fitted model by name."""
-    said = describe_model(model)
+    described = describe_model(model)
     origin = provenance_of(model)
-    found: dict[str, Any] = {"likelihood": said["likelihood"]}
-    found |= {f"likelihood.{name}": value for name, value in said["likelihood_options"].items()}
-    found["network"] = said["network"]
-    found |= {f"network.{name}": value for name, value in (said["network_options"] or {}).items()}
-    found["inference"] = said["inference"]
+    found: dict[str, Any] = {"likelihood": described["likelihood"]}
+    found |= {
+        f"likelihood.{name}": value for name, value in described["likelihood_options"].items()
+    }
+    found["network"] = described["network"]
+    found |= {
+        f"network.{name}": value for name, value in (described["network_options"] or {}).items()
+    }
+    found["inference"] = described["inference"]
     if model.recipe is not None:
         mlp = ("widths", "activation", "dropout")  # listed as options of the network
         fields = model.recipe.model_dump(mode="json")
         found |= {name: value for name, value in fields.items() if name not in mlp}
     found |= _other_parameters(model, found)
-    names = [column["name"] for column in said["columns"]]
+    names = [column["name"] for column in described["columns"]]
     found["columns"] = ", ".join(map(str, names))
     if origin is not None:
         deciding = {name for name, each in declared(FitOptions).items() if each.option.decides}
@@ -263,7 +267,7 @@ def recipe_of(model: Model) -> dict[str, Any]:
         asked = {name: value for name, value in origin.asked.options.items() if name in deciding}
         found |= {name: value for name, value in origin.column_roles.items() if value} | asked
         found |= {"test": origin.test, "given": origin.given, "holdout": origin.holdout}
-    found["parameters"] = said["parameters"]
+    found["parameters"] = described["parameters"]
     return {name: plain(value) for name, value in found.items()}
 
 

@@ -68,16 +68,16 @@ def _draw(evidence: Evidence) -> Pixels:
 def pixel_calibration(evidence: Evidence) -> str:
     """Compares predicted probabilities with accuracy; the standard error is over images."""
     cells = sample_pixels(evidence)
-    said, top = cells.probabilities.max(1)
+    forecast, top = cells.probabilities.max(1)
     right = (top == cells.codes).double()
     images = [cells.image == n for n in range(len(evidence.outcome))]
-    gaps = torch.stack([(right[at] - said[at]).mean() for at in images if bool(at.any())])
+    gaps = torch.stack([(right[at] - forecast[at]).mean() for at in images if bool(at.any())])
     gap = float(gaps.mean())
     error = float(gaps.std() / len(gaps) ** 0.5) if len(gaps) > 1 else float("nan")
     words = (
-        f"the mean probability of the predicted class of a pixel is {percent(float(said.mean()))}, "
-        f"the accuracy {percent(float(right.mean()))}, a difference of "
-        f"{with_error(100 * gap, 100 * error)} points over {evidence.unit.many}"
+        "the mean probability of the predicted class of a pixel is "
+        f"{percent(float(forecast.mean()))}, the accuracy {percent(float(right.mean()))}, a "
+        f"difference of {with_error(100 * gap, 100 * error)} points over {evidence.unit.many}"
     )
     if not error > 0:
         return f"{words}."
