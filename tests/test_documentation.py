@@ -169,3 +169,30 @@ def test_a_page_has_one_title_and_opens_with_words(page):
 def test_a_console_block_is_commands_and_their_output():
     text = "$ ansatz list \\\n  likelihoods\nname\n$ ansatz doctor\n"
     assert commands(text) == [("ansatz list    likelihoods", "name\n"), ("ansatz doctor", "")]
+
+
+def luminance(color: str) -> float:
+    """The relative luminance of ``#rrggbb``, as WCAG 2 defines it."""
+    shares = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_contrast_is_that_of_the_standard():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["default", "slate"])
+@pytest.mark.parametrize("link", ["typeset-a", "accent-fg"])
+@pytest.mark.parametrize("ground", ["default-bg", "code-bg"])
+def test_links_can_be_read_in_light_and_dark(scheme, link, ground):
+    css = (ROOT / "docs" / "site" / "style.css").read_text(encoding="utf-8")
+    block = re.search(rf'\[data-md-color-scheme="{scheme}"\] {{(.*?)}}', css, re.DOTALL)[1]
+    colors = dict(re.findall(r"--md-([\w-]+)-color: (#[0-9a-f]{6});", block))
+    assert contrast(colors[link], colors[ground]) >= 4.5
