@@ -66,12 +66,12 @@ def test_whole_volumes_of_another_size_are_predicted_and_evaluated(inside, tmp_p
 
 def test_the_scene_of_the_training_is_noted_in_the_evaluation(inside):
     done = inside("evaluate", "model", "one")
-    assert done.status == 0 and "1 of 1 evaluated rows (100 %) are copies" in done.err
+    assert done.status == 0 and "1 of 1 evaluated rows (100 %) are duplicates" in done.err
 
 
 def test_the_report_finds_the_tiles_again(inside, work, tmp_path, monkeypatch):
     done = inside("report", "model", "--out", tmp_path / "r.html")
-    assert done.status == 0 and "evaluated on 1 volumes" in done.out, done.err
+    assert done.status == 0 and "evaluated on 1 test volumes" in done.out, done.err
     found = replay(work / "model")
     assert (len(found.learn.y), len(found.test.y)) == (4, 1)
     mask = np.load(work / "one/masks/a.npy")
