@@ -99,3 +99,8 @@ def test_large_values_of_little_variation_keep_it():
     x = 1000 + torch.randn(50, 1, 6, 6)
     found = GridPreprocessor.fit(Grids.of(x, "first"))
     assert found.scale[0] == pytest.approx(x.std(correction=0).item(), rel=1e-4)
+
+
+def test_the_state_of_format_2_is_still_read():
+    old = {"structure": "grid", "shape": [1, 2, 2], "mean": [0.5], "spread": [2.0], "unit": 1.0}
+    assert GridPreprocessor.from_state(old).scale == [2.0]
