@@ -9,7 +9,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
 from ansatz import outcomes
-from ansatz.estimators.estimator import Arguments, Estimator, Fitted
+from ansatz.estimators.arguments import Arguments
+from ansatz.estimators.estimator import Estimator, Fitted
 from ansatz.likelihoods import Likelihood
 
 

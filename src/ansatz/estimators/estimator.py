@@ -1,11 +1,9 @@
-"""What every estimator shares: rows in, a fitted likelihood out, scikit-learn's conventions."""
+"""The common part of all estimators, by the conventions of scikit-learn."""
 
 import copy
-import inspect
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self, TypedDict, Unpack
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -14,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
+from torch import Tensor
 
 from ansatz import linear, outcomes
 from ansatz.data import row_keys
 from ansatz.errors import DataError, UsageError
+from ansatz.estimators.arguments import DEFAULTS, Arguments, share_arguments
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.fit_model import fit_model, update_model
@@ -26,7 +25,6 @@ from ansatz.fitting.intervals import Method, conformal_scores, distribution_of, 
 from ansatz.fitting.job import Job, make_job, read_column
 from ansatz.fitting.model import Given, Model
 from ansatz.fitting.problem import structure_of_rows
-from ansatz.fitting.recipe import Augment
 from ansatz.fitting.saved import save_model
 from ansatz.fitting.split import are_duplicates
 from ansatz.fitting.summaries import describe_model, summarize
@@ -61,73 +59,6 @@ def _linear(model: Model) -> Any:
     return model.linear if several else next(iter(model.linear), None)
 
 
-class Arguments(TypedDict, total=False):
-    """The arguments that all estimators share; :class:`Estimator` describes them."""
-
-    likelihood_options: Mapping[str, Any] | None
-    x: str
-    network: str | nn.Module
-    inference: str
-    members: int | None
-    calibration: float | None
-    widths: Sequence[int] | None
-    activation: str | None
-    dropout: float | None
-    network_options: Mapping[str, Any] | None
-    epochs: int | None
-    batch_size: int | None
-    learning_rate: float | None
-    weight_decay: float | None
-    holdout: float | None
-    quantile: bool | Sequence[str]
-    bins: int | None
-    augment: Augment | None
-    pretrained: str | Path | None
-    freeze: str | int | Sequence[int] | None
-    warm_start: bool
-    random_state: int | np.random.RandomState | None
-    n_jobs: int | None
-    device: str
-    time_limit: float | None
-    verbose: int
-
-
-_DEFAULTS: dict[str, Any] = {
-    **dict.fromkeys(Arguments.__annotations__),
-    **{"x": "auto", "network": "auto", "inference": "point", "device": "auto"},
-    **{"quantile": False, "warm_start": False, "random_state": 0, "verbose": 0},
-}
-
-
-def _show_arguments(kind: type, without: Collection[str]) -> None:
-    """Writes the shared arguments into the signature and the docstring of an estimator."""
-    own = inspect.signature(kind.__init__)  # type: ignore[misc]
-    first = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    names = [name for name in _DEFAULTS if name not in {*without, *own.parameters}]
-    if "__init__" in vars(kind):
-        hints = Arguments.__annotations__
-        more = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=_DEFAULTS[name],
-                annotation=hints[name],
-            )
-            for name in names
-        ]
-        kind.__init__.__signature__ = own.replace(parameters=[*first, *more])  # type: ignore[misc]
-    if kind.__doc__ and Estimator.__doc__ and kind is not Estimator:
-        shared = Estimator.__doc__.split("    Args:\n")[1].split("\n\n")[0]
-        entries = re.findall(r"        (\w+): ((?:.|\n {12})*)", shared)
-        lines = "".join(
-            f"        {name}: {text}\n"
-            for name, text in entries
-            if name not in without and f"        {name}: " not in kind.__doc__
-        )
-        end = re.search(r"    Args:\n(?: {8}.*\n)+", kind.__doc__).end()  # type: ignore[union-attr]
-        kind.__doc__ = kind.__doc__[:end] + lines + kind.__doc__[end:]
-
-
 class Estimator(BaseEstimator):
     """The common part of all estimators; not used by itself.
 
@@ -136,42 +67,6 @@ class Estimator(BaseEstimator):
 
     Args:
         likelihood: by name (``ansatz list likelihoods``), or an instance.
-        likelihood_options: options of a likelihood given by name, like
-            ``{"components": 2}`` of ``"normal_mixture"``.
-        x: what X looks like: ``"auto"`` recognizes signals, images and volumes by the axes of
-            arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
-        network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
-            the default of what X looks like.
-        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
-            ``"ensemble"``: the mixture of several that stop on different rows.
-        members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
-        calibration: share of the rows that conformal intervals are measured on.
-        widths: hidden units per layer.
-        activation: of the hidden layers.
-        dropout: share of hidden units dropped in training.
-        network_options: further options of the network's factory.
-        epochs: passes over the rows, in place of the recipe's budget.
-        batch_size: rows per step; 0 takes all rows at once.
-        learning_rate: peak rate of AdamW.
-        weight_decay: decoupled, on matrices.
-        holdout: share of the rows that decide when to stop; 0 for none.
-        quantile: True, or the columns, whose heavy tails are mapped to normal scores.
-        bins: bins into which the range of each number is cut, as features beside the number, so
-            that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
-            are many), 0 for none.
-        augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
-            allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
-            of :mod:`ansatz.data.augmentation`; None follows the recipe.
-        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
-        freeze: ``"backbone"`` trains the last layer alone; a number freezes that many groups
-            of layers from the input on; a list of epochs wakes one group at each, the last first.
-        warm_start: begin the next ``fit`` at the weights of the last.
-        random_state: one seed decides split, initial weights, order and dropout. None draws it
-            from numpy's global generator.
-        n_jobs: threads; None chooses by the network's size.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
-        time_limit: seconds after which training stops with the best weights so far.
-        verbose: 0 silent, 1 a progress bar, 2 one line per evaluation.
 
     Example:
         >>> from ansatz.estimators import Regressor
@@ -201,21 +96,23 @@ class Estimator(BaseEstimator):
     random_state: int | np.random.RandomState | None
     warm_start: bool
 
+    _shared: ClassVar[tuple[str, ...]] = tuple(DEFAULTS)  # names of arguments
+
     def __init_subclass__(cls, *, without: Collection[str] = (), **options: Any) -> None:
         super().__init_subclass__(**options)
-        _show_arguments(cls, without)
+        cls._shared = tuple(name for name in cls._shared if name not in without)
+        share_arguments(cls, cls._shared)
 
     def __init__(
         self, likelihood: str | Likelihood = "normal", **options: Unpack[Arguments]
     ) -> None:
         self.likelihood = likelihood
-        mine = [name for name in self._get_param_names() if name in _DEFAULTS]
         for name in options:
-            if name not in mine:
+            if name not in self._shared:
                 kind = type(self).__name__
                 raise TypeError(f"{kind}.__init__() got an unexpected keyword argument '{name}'")
-        for name in mine:
-            setattr(self, name, options.get(name, _DEFAULTS[name]))
+        for name in self._shared:
+            setattr(self, name, options.get(name, DEFAULTS[name]))
 
     # Settings.
 
@@ -250,7 +147,7 @@ class Estimator(BaseEstimator):
             ) from None
 
     def task(self, X: Any, outcome: Outcome | None = None) -> Task:
-        """What a fit of such rows would be."""
+        """Makes the task of a fit of such rows."""
         structure = structure_of_rows(X, getattr(self, "x", "auto"))
         return Task.of(structure, outcome or outcomes.create(self.outcome), self.settings())
 
@@ -322,9 +219,9 @@ class Estimator(BaseEstimator):
         return self
 
     def adopt(self, model: Model) -> None:
-        """Becomes the face of a fitted model."""
+        """Takes over a fitted model."""
         self.model_ = model
-        if not hasattr(type(self), "outcome"):  # the face of any outcome
+        if not hasattr(type(self), "outcome"):  # one for any outcome
             self.outcome = model.outcome.name
         self.n_features_in_ = int(model.features["count"])
         names = model.features["names"]
@@ -409,7 +306,7 @@ class Estimator(BaseEstimator):
             )
         if X is None:
             X = pd.DataFrame(index=range(len(y)))
-        rows: Any = task.structure.from_python(X, face=self, reset=reset)
+        rows: Any = task.structure.from_python(X, estimator=self, reset=reset)
         return make_job(
             *(task, rows, y, sample_weight, offset, precision, groups), reset=reset, fitting=fitting
         )
@@ -421,7 +318,7 @@ class Estimator(BaseEstimator):
     ) -> Given:
         """Rows to predict, checked against those of the fit."""
         check_is_fitted(self)
-        rows: Any = self.model_.structure.from_python(X, face=self, reset=False)
+        rows: Any = self.model_.structure.from_python(X, estimator=self, reset=False)
         extra = read_column("offset", offset, len(rows))
         if extra is None and self.model_.has_offset:
             raise UsageError(
@@ -440,7 +337,7 @@ class Estimator(BaseEstimator):
         X = table
         if self.model_.column_roles is not None:
             X = self._from_table(table, outcomes=False).X
-        found: Rows = self.model_.structure.from_python(X, face=self, reset=False)
+        found: Rows = self.model_.structure.from_python(X, estimator=self, reset=False)
         return found
 
     def _served(self, X: Any, offset: ArrayLike | None = None) -> Any:
@@ -641,7 +538,7 @@ class Estimator(BaseEstimator):
     def _keys(self, table: Any) -> NDArray[np.uint64]:
         """A hash of each row's features and outcome."""
         X, y, *_ = self._from_table(table, outcomes=True)
-        rows = self.model_.structure.from_python(X, face=self, reset=False)
+        rows = self.model_.structure.from_python(X, estimator=self, reset=False)
         codes, _ = self.model_.outcome.encode(y, self.model_.task.settings, reset=False)
         found: NDArray[np.uint64] = row_keys(rows, np.asarray(codes, dtype=np.float64), seed=0)
         return found
@@ -679,7 +576,7 @@ class Estimator(BaseEstimator):
         training: tuple[Any, Any] | None = None,
         refits: int = 20,
     ) -> Any:
-        """What was fitted, printed as R prints it: a linear model's table, a network's effects.
+        """Summarizes the fit as R does: a linear model's table, or a network's effects.
 
         Args:
             X: held-out rows, for a network's effects.
@@ -691,7 +588,7 @@ class Estimator(BaseEstimator):
         return summarize(self, X, y, training=training, refits=refits)
 
     def describe(self) -> dict[str, Any]:
-        """What is known about the fitted model, as plain data."""
+        """Describes the fitted model as plain data."""
         check_is_fitted(self)
         return {"estimator": type(self).__name__, **describe_model(self.model_)}
 
@@ -743,4 +640,4 @@ class Estimator(BaseEstimator):
         return report_model(self, X, y, path, **options)
 
 
-_show_arguments(Estimator, ())
+share_arguments(Estimator, DEFAULTS)

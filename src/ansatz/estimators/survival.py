@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ansatz import outcomes
 from ansatz.errors import UsageError
-from ansatz.estimators.estimator import Arguments, Estimator, Fitted
+from ansatz.estimators.arguments import Arguments
+from ansatz.estimators.estimator import Estimator, Fitted
 from ansatz.likelihoods import Likelihood
 
 

@@ -223,7 +223,7 @@ def as_paths(names):
 def test_files_are_grids_in_every_form(files, ending, form):
     named, x = files
     assert recognizes_rows(form(named(ending)))
-    found = grids_of(form(named(ending)), face=Regressor(), reset=True)
+    found = grids_of(form(named(ending)), estimator=Regressor(), reset=True)
     assert isinstance(found, Grids)
     assert_array_equal(found.load().flatten(), x.ravel())
 
@@ -245,10 +245,10 @@ def test_a_list_of_images_is_their_array():
     among_objects = np.empty(12, object)
     among_objects[:] = list(IMAGES)
     for form in (list(IMAGES), among_objects, [Image.fromarray(each) for each in IMAGES]):
-        grids = grids_of(form, face=Classifier(), reset=True)
+        grids = grids_of(form, estimator=Classifier(), reset=True)
         assert_array_equal(grids.load()[:, 0], IMAGES)
     with pytest.raises(DataError, match=r"shapes, \(9, 8\) and \(8, 8\) at X\[1\]"):
-        grids_of([IMAGES[0], IMAGES[1, 1:]], face=Classifier(), reset=True)
+        grids_of([IMAGES[0], IMAGES[1, 1:]], estimator=Classifier(), reset=True)
 
 
 def test_a_single_image_needs_an_axis_in_front():
@@ -277,9 +277,9 @@ def test_numbers_in_another_unit_than_the_fits_are_noted():
 def test_several_leads_are_not_taken_for_an_image_in_silence():
     leads = np.zeros((4, 3, 60))
     with pytest.warns(UserWarning, match=r"images of 3 x 60; signals of 3 channels: Grids.of"):
-        grids_of(leads, face=Classifier(), reset=True)
+        grids_of(leads, estimator=Classifier(), reset=True)
     assert "--channels first" in read_grids({"x": leads}).notes[0]
-    assert grids_of(Grids.of(leads, "first"), face=Classifier(), reset=True).shape == (3, 60)
+    assert grids_of(Grids.of(leads, "first"), estimator=Classifier(), reset=True).shape == (3, 60)
 
 
 def test_a_path_is_predicted_but_not_fitted(tmp_path):

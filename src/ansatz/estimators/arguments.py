@@ -1,0 +1,119 @@
+"""The arguments that all estimators share, and how a class takes them over."""
+
+import inspect
+import re
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+
+import numpy as np
+from torch import nn
+
+from ansatz.fitting.recipe import Augment
+
+
+class Arguments(TypedDict, total=False):
+    """The arguments that all estimators share.
+
+    Args:
+        likelihood_options: options of a likelihood given by name, like
+            ``{"components": 2}`` of ``"normal_mixture"``.
+        x: what X looks like: ``"auto"`` recognizes signals, images and volumes by the axes of
+            arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
+        network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
+            the default of what X looks like.
+        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
+            ``"ensemble"``: the mixture of several that stop on different rows.
+        members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
+        calibration: share of the rows that conformal intervals are measured on.
+        widths: hidden units per layer.
+        activation: of the hidden layers.
+        dropout: share of hidden units dropped in training.
+        network_options: further options of the network's factory.
+        epochs: passes over the rows, in place of the recipe's budget.
+        batch_size: rows per step; 0 takes all rows at once.
+        learning_rate: peak rate of AdamW.
+        weight_decay: decoupled, on matrices.
+        holdout: share of the rows that decide when to stop; 0 for none.
+        quantile: True, or the columns, whose heavy tails are mapped to normal scores.
+        bins: bins into which the range of each number is cut, as features beside the number, so
+            that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
+            are many), 0 for none.
+        augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
+            allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
+            of :mod:`ansatz.data.augmentation`; None follows the recipe.
+        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
+        freeze: ``"backbone"`` trains the last layer alone; a number freezes that many groups
+            of layers from the input on; a list of epochs wakes one group at each, the last first.
+        warm_start: begin the next ``fit`` at the weights of the last.
+        random_state: one seed decides split, initial weights, order and dropout. None draws it
+            from numpy's global generator.
+        n_jobs: threads; None chooses by the network's size.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
+        time_limit: seconds after which training stops with the best weights so far.
+        verbose: 0 silent, 1 a progress bar, 2 one line per evaluation.
+    """
+
+    likelihood_options: Mapping[str, Any] | None
+    x: str
+    network: str | nn.Module
+    inference: str
+    members: int | None
+    calibration: float | None
+    widths: Sequence[int] | None
+    activation: str | None
+    dropout: float | None
+    network_options: Mapping[str, Any] | None
+    epochs: int | None
+    batch_size: int | None
+    learning_rate: float | None
+    weight_decay: float | None
+    holdout: float | None
+    quantile: bool | Sequence[str]
+    bins: int | None
+    augment: Augment | None
+    pretrained: str | Path | None
+    freeze: str | int | Sequence[int] | None
+    warm_start: bool
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None
+    device: str
+    time_limit: float | None
+    verbose: int
+
+
+DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(Arguments.__annotations__),
+    **{"x": "auto", "network": "auto", "inference": "point", "device": "auto"},
+    **{"quantile": False, "warm_start": False, "random_state": 0, "verbose": 0},
+}
+
+
+def share_arguments(kind: type, names: Collection[str]) -> None:
+    """Writes shared arguments into the signature and the docstring of an estimator.
+
+    A constructor without ``**options`` and a docstring without arguments stay as they are.
+    """
+    own = inspect.signature(kind.__init__)  # type: ignore[misc]
+    first = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+    if "__init__" in vars(kind) and len(first) < len(own.parameters):
+        more = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
+            )
+            for (name, hint), default in zip(
+                Arguments.__annotations__.items(), DEFAULTS.values(), strict=True
+            )
+            if name in names and name not in own.parameters
+        ]
+        kind.__init__.__signature__ = own.replace(parameters=[*first, *more])  # type: ignore[misc]
+    listed = re.search(r"    Args:\n(?: {8}.*\n)+", kind.__doc__ or "")
+    if listed and kind.__doc__ and Arguments.__doc__:
+        entries = re.findall(r" {8}(\w+): ((?:.|\n {12})*)", Arguments.__doc__)
+        lines = [
+            f"        {name}: {text}\n"
+            for name, text in entries
+            if name in names and f"        {name}: " not in listed[0]
+        ]
+        end = listed.end()
+        kind.__doc__ = kind.__doc__[:end] + "".join(lines) + kind.__doc__[end:]
