@@ -159,7 +159,7 @@ def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
         return {"cell_type": "code", "source": [source], "outputs": [output] if output else []}
 
     cells = [
-        {"cell_type": "markdown", "source": ["# Waves\n\nAfter [tides](tides.ipynb)."]},
+        {"cell_type": "markdown", "source": ["# Waves\n", "[Tides](tides.ipynb)."]},
         code("print(1)", output_type="stream", text=["1\n"]),
         code("draw()", output_type="display_data", data={"image/png": "aGk="}),
         code("table", output_type="execute_result", data={"text/html": ["<table></table>"]}),
