@@ -161,7 +161,7 @@ def _renamed(value: Any) -> Any:
     if isinstance(name, str) and name in {*_AUGMENTATIONS, "shift", "elastic"}:
         found = {("pixels" if k == "cells" else k): v for k, v in found.items()}
         found["name"] = _AUGMENTATIONS.get(name, name)
-    if "spread" in found and (name == "pca_color" or "structure" in found):  # of pixels
+    if "spread" in found and name == "pca_color":
         found["scale"] = found.pop("spread")
     return found
 

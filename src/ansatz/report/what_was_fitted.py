@@ -162,7 +162,9 @@ def _lead(evidence: Evidence) -> str:
 
 def _was_derived(evidence: Evidence) -> bool:
     origin = provenance_of(evidence.model)
-    return origin is not None and not origin.asked.options["likelihood"]
+    if origin is None:
+        return bool(evidence.model.task.settings.arguments.get("likelihood") == "auto")
+    return not origin.asked.options["likelihood"]
 
 
 def _facts(evidence: Evidence) -> list[list[Any]]:
