@@ -1,4 +1,4 @@
-"""Arranges pictures side by side as one image, embedded in a drawing without blurring."""
+"""Pictures side by side as one image, which a drawing embeds without blurring its cells."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,11 +23,15 @@ BLUE, VERMILION, GREEN, PURPLE = (32, 128, 192), (213, 94, 0), (0, 158, 115), (1
 
 
 def pictures(images: NDArray[Any], side: int = 96) -> Pictures:
-    """Converts images of any channels to RGB pictures, no larger than ``side``.
+    """Images of any channels as pictures in red, green and blue, no larger than ``side``.
 
-    One channel becomes grey, three colours, a fourth (opacity) is dropped; of other numbers of
-    channels the mean is shown. Numbers that are not bytes are scaled to the range over all images.
-    Larger pictures are averaged down.
+    One channel is grey, three are colours, a fourth (opacity) is left out; of other numbers the
+    mean is shown. Numbers that are not bytes are stretched from their least to their largest over
+    all images. A larger picture is averaged down.
+
+    Shapes:
+        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
+        - returns: ``(N, h, w, 3)`` bytes.
     """
     given = np.asarray(images)
     given = given[..., None] if given.ndim == 3 else given
@@ -60,7 +64,7 @@ def _shrunk(values: NDArray[np.float32], side: int) -> Pictures:
 
 
 def coarse(values: NDArray[np.float32], bits: int = 6) -> Pictures:
-    """Reduces the tones of each colour, which halves the size of the file."""
+    """Bytes with few tones of each colour: 64 nobody misses, and they take half the room."""
     top = 2**bits - 1
     levels = (np.clip(values, 0, 255) * (top / 255)).round()
     poor: NDArray[np.uint8] = (levels * (255 / top)).round().astype(np.uint8)
@@ -68,7 +72,14 @@ def coarse(values: NDArray[np.float32], bits: int = 6) -> Pictures:
 
 
 def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pictures:
-    """Overlays faded pictures with heat: blue where positive, vermilion where negative."""
+    """Pictures, faded, under a heat that is blue where it is positive and vermilion below zero.
+
+    Each heat has its own scale: its largest magnitude but one in a hundred is opaque.
+
+    Shapes:
+        - ground: ``(N, H, W, 3)``.
+        - heat: ``(N, H, W)``.
+    """
     faded = 255 - 0.28 * (255 - ground.astype(np.float32).mean(-1, keepdims=True))
     values, strength = np.asarray(heat), strengths(heat)[..., None]
     positive, negative = (np.array(tint, np.float32) for tint in (BLUE, VERMILION))
@@ -78,7 +89,11 @@ def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pic
 
 
 def strengths(heat: NDArray[Any]) -> NDArray[np.float32]:
-    """Computes the opacity of heat, each example on its own scale: 1 at its 99 % quantile."""
+    """How opaque a heat is, from 0 to 1: its largest magnitude but one in a hundred is 1.
+
+    Shapes:
+        - heat: ``(N, *size)``, and so the result.
+    """
     size = np.abs(np.nan_to_num(np.asarray(heat, dtype=np.float32)))
     cells = tuple(range(1, size.ndim))
     top = np.quantile(size, 0.99, axis=cells, keepdims=True)
@@ -88,17 +103,17 @@ def strengths(heat: NDArray[Any]) -> NDArray[np.float32]:
 
 
 class Montage(NamedTuple):
-    """Pictures in rows and columns as one image, with space for text above each."""
+    """Pictures in rows and columns, with room for text above each, as one image."""
 
     image: Pictures  # ``(height, width, 4)`` bytes, transparent between pictures
     rows: int  # of pictures
     columns: int  # of pictures
-    cell: tuple[int, int]  # (height, width) in pixels of a picture with its margins
+    cell: tuple[int, int]  # (height, width) in cells of a picture with the room around it
     size: tuple[int, int]  # (height, width) of a picture
-    start: int = 0  # pixels above the first row
+    start: int = 0  # cells above the first row
 
     def corner(self, i: int) -> tuple[int, int]:
-        """Computes (left, top) of picture ``i``, in pixels."""
+        """(left, top) of picture ``i``, in cells."""
         row, column = divmod(i, self.columns)
         above = self.cell[0] - self.size[0] - (self.cell[1] - self.size[1])
         return column * self.cell[1], self.start + row * self.cell[0] + above
@@ -107,7 +122,11 @@ class Montage(NamedTuple):
 def montage(
     shown: Pictures, *, columns: int, text: float = 0.0, head: float = 0.0, gap: float = 0.06
 ) -> Montage:
-    """Arranges pictures in rows of ``columns`` each."""
+    """Puts pictures into rows of ``columns`` each.
+
+    Shapes:
+        - shown: ``(N, H, W, 3)``.
+    """
     height, width = shown.shape[1:3]
     between, above = max(round(gap * width), 1), round(text * width)
     start = round(head * width)
@@ -131,8 +150,12 @@ def strip(
     labels: Sequence[str] = (),
     heads: Sequence[str] = (),
 ) -> str:
-    """Draws pictures in rows with a caption above each."""
-    # Small pictures are enlarged by whole numbers, so that margins are finer than their pixels.
+    """Pictures in rows with a caption above each, as a drawing for a page.
+
+    Returns:
+        The ``<svg>`` element.
+    """
+    # Small pictures are enlarged by whole numbers, so that the room around is finer than cells.
     factor = -(-24 // max(shown.shape[2], 1))
     shown = shown.repeat(factor, axis=1).repeat(factor, axis=2)
     longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
@@ -142,7 +165,7 @@ def strip(
     width = most if side is None else min(side, most)
     text, head = ((n * LINE + 0.05) / width if n else 0.0 for n in (lines, 1 if heads else 0))
     found = montage(shown, columns=columns, text=text, head=head, gap=gap)
-    scale = width / found.size[1]  # inches per pixel
+    scale = width / found.size[1]  # inches per cell
     across, down = (found.image.shape[axis] * scale for axis in (1, 0))
     with figure(margin + across, down) as paper:
         axes = paper.add_axes((margin / (margin + across), 0, across / (margin + across), 1))

@@ -1,13 +1,13 @@
-"""Formats numbers, and text from data, for reports."""
+"""Numbers as a report prints them: all of them are formatted here."""
 
 import math
 import unicodedata
 
 
 def number(value: object, digits: int = 4) -> str:
-    """Formats a number to ``digits`` significant digits; a dash where it is undefined.
+    """Rounds a number to significant digits; a dash where it is undefined.
 
-    Whole numbers keep all their digits. The minus sign is a true one.
+    Whole numbers keep all their digits. A true minus sign is printed.
     """
     if value is None:
         return "–"
@@ -28,7 +28,7 @@ def number(value: object, digits: int = 4) -> str:
 
 
 def with_error(value: float | None, error: float | None) -> str:
-    """Formats ``value ± error``: the error to two digits, the value to the same place."""
+    """``value ± error``: the error to two digits, the value to the same place."""
     if value is None or error is None or not (math.isfinite(value) and math.isfinite(error)):
         return number(value)
     if error <= 0:
@@ -36,13 +36,13 @@ def with_error(value: float | None, error: float | None) -> str:
     place = 1 - math.floor(math.log10(error))
     if place > 8 or place < -8:
         return f"{number(value)} ± {number(error, 2)}"
-    rounded, around = round(value, place) + 0.0, round(error, place)  # -0.0 + 0.0 is 0.0
+    rounded, spread = round(value, place) + 0.0, round(error, place)  # -0.0 + 0.0 is 0.0
     shown = max(place, 0)
-    return f"{rounded:.{shown}f} ± {around:.{shown}f}".replace("-", "−")
+    return f"{rounded:.{shown}f} ± {spread:.{shown}f}".replace("-", "−")
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """Formats a share in percent."""
+    """A share in percent."""
     if share is None or not math.isfinite(share):
         return "–"
     text = f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") if digits else f"{100 * share:.0f}"
@@ -56,9 +56,9 @@ LIMIT = 60
 
 
 def printable(text: object, limit: int | None = None) -> str:
-    r"""Writes text on one line, with control characters escaped, shortened to ``limit``."""
+    r"""``text`` on one line, each character that could steer its reader spelled out."""
     given = str(text)
-    if limit is not None and len(given) > 4 * limit:  # names of megabytes are cut first
+    if limit is not None and len(given) > 4 * limit:  # a name of megabytes is not walked through
         given = given[: 2 * limit] + "…" + given[-2 * limit :]
     safe = "".join(_spelled(character) for character in given)
     if limit is None or len(safe) <= limit:
