@@ -132,7 +132,7 @@ def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
         return {"cell_type": "code", "source": [source], "outputs": [output] if output else []}
 
     cells = [
-        {"cell_type": "markdown", "source": ["# Waves"]},
+        {"cell_type": "markdown", "source": ["# Waves\n", "[Tides](tides.ipynb)."]},
         code("print(1)", output_type="stream", text=["1\n"]),
         code("draw()", output_type="display_data", data={"image/png": "aGk="}),
         code("table", output_type="execute_result", data={"text/html": ["<table></table>"]}),
@@ -140,7 +140,12 @@ def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
     (tmp_path / "waves.ipynb").write_text(json.dumps({"cells": cells}, indent=1))
     page = notebooks.convert(tmp_path / "waves.ipynb")
     assert page.pictures == {"waves-1.png": b"hi"}
-    for part in ("```python\nprint(1)\n```\n\n```text\n1\n```", "(waves-1.png)", "<table>"):
+    for part in (
+        "```python\nprint(1)\n```\n\n```text\n1\n```",
+        "(waves-1.png)",
+        "<table>",
+        "(tides.md)",
+    ):
         assert part in page.text
     assert hooks.title(tmp_path / "waves.ipynb") == "Waves"
 
