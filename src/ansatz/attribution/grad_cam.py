@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ansatz.attribution.layer import Call, captured, find_layer, last_maps
+from ansatz.attribution.layer import LayerCall, captured, find_layer, last_maps
 from ansatz.attribution.target import Target, check_examples, score
 from ansatz.layers.mode import evaluation_mode
 
@@ -53,7 +53,7 @@ def grad_cam(
         Zhou et al. (2016), Learning deep features for discriminative localization, eq. 2.
     """
     check_examples("grad_cam", x, 3)
-    chosen = last_maps(network, x) if layer is None else Call(layer, -1)
+    chosen = last_maps(network, x) if layer is None else LayerCall(layer, -1)
     named = find_layer(network, chosen.layer)
     with evaluation_mode(network), torch.inference_mode(False), torch.enable_grad():
         # The gradient at an inner layer needs one at its input, also where weights are frozen.

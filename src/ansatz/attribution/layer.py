@@ -53,14 +53,14 @@ def convolutions(network: nn.Module) -> dict[str, nn.Module]:
     return {name: module for name, module in network.named_modules() if _is_convolution(module)}
 
 
-class Call(NamedTuple):
+class LayerCall(NamedTuple):
     """One of the times that a layer is called while a network runs."""
 
     layer: str | nn.Module
     time: int  # counted from 0: a layer may be called more than once
 
 
-def last_maps(network: nn.Module, x: Tensor) -> Call:
+def last_maps(network: nn.Module, x: Tensor) -> LayerCall:
     """Finds the layer with the last feature maps: those of the last convolution, activated.
 
     It is found by running one example: among the layers that are called after the last convolution
@@ -104,15 +104,17 @@ def last_maps(network: nn.Module, x: Tensor) -> Call:
     return maps[active[0] if active and active[0] > last else last][0]
 
 
-def _calls(network: nn.Module, x: Tensor) -> tuple[list[tuple[Call, nn.Module, Tensor]], Tensor]:
+def _calls(
+    network: nn.Module, x: Tensor
+) -> tuple[list[tuple[LayerCall, nn.Module, Tensor]], Tensor]:
     """Every call of a layer that gives a tensor, in order, and the network's own answer."""
-    found: list[tuple[Call, nn.Module, Tensor]] = []
+    found: list[tuple[LayerCall, nn.Module, Tensor]] = []
     times: dict[str, int] = {}
 
     def note(name: str, module: nn.Module, output: Any) -> None:
         time = times[name] = times.get(name, -1) + 1
         if isinstance(output, Tensor):
-            found.append((Call(name, time), module, output))
+            found.append((LayerCall(name, time), module, output))
 
     hooks = [
         module.register_forward_hook(lambda m, _, y, name=name: note(name, m, y))

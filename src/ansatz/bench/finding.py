@@ -15,7 +15,7 @@ def _silent(message: str) -> None:
 
 
 @dataclass(frozen=True)
-class Options:
+class BenchOptions:
     """The same for every suite; each takes what concerns it.
 
     Args:
@@ -51,7 +51,7 @@ class Options:
         return [name for name in known if self.only is None or name in self.only]
 
 
-class Bar(NamedTuple):
+class Bound(NamedTuple):
     """A bound from below, from above, or both."""
 
     at_least: float | None = None  # the smallest number that passes; None for any
@@ -99,7 +99,7 @@ class Finding:
     ours: float | None = None
     peers: dict[str, float] = field(default_factory=dict)
     ratio: dict[str, Spread] = field(default_factory=dict)
-    limit: dict[str, Bar] = field(default_factory=dict)
+    limit: dict[str, Bound] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -108,7 +108,7 @@ class Finding:
         cls,
         name: str,
         race: Race,
-        limit: dict[str, Bar],
+        limit: dict[str, Bound],
         *,
         us: str = "ours",
         clock: Clock = "processor",
@@ -169,6 +169,6 @@ class Finding:
         }
 
 
-def _ratio(race: Race, other: str, us: str, bar: Bar | None, clock: Clock) -> Spread:
+def _ratio(race: Race, other: str, us: str, bar: Bound | None, clock: Clock) -> Spread:
     shorter = bar is not None and bar.at_most is not None
     return race.ratio(us, other, clock) if shorter else race.ratio(other, us, clock)

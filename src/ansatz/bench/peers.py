@@ -17,12 +17,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from ansatz.bench.task import Array, Predict, Task, hand_loop, network, predictor
+from ansatz.bench.task import Array, BenchTask, Predict, hand_loop, network, predictor
 
-Peer = Callable[[Task], Predict]
+Peer = Callable[[BenchTask], Predict]
 
 
-def with_skorch(task: Task, *, fused: bool = False) -> Predict:
+def with_skorch(task: BenchTask, *, fused: bool = False) -> Predict:
     """skorch, without callbacks and validation."""
     import skorch
 
@@ -45,7 +45,7 @@ def with_skorch(task: Task, *, fused: bool = False) -> Predict:
     return lambda x: model.predict(x).reshape(len(x))
 
 
-def with_lightning(task: Task, *, fused: bool = False) -> Predict:
+def with_lightning(task: BenchTask, *, fused: bool = False) -> Predict:
     """Lightning in its barebones mode, which is made for measuring."""
     import lightning
     from torch.utils.data import DataLoader, TensorDataset
@@ -77,7 +77,7 @@ def with_lightning(task: Task, *, fused: bool = False) -> Predict:
     return predictor(module.inner, task)
 
 
-def with_keras(task: Task) -> Predict:
+def with_keras(task: BenchTask) -> Predict:
     """Keras on torch."""
     keras = keras_on_torch()
     keras.utils.set_random_seed(0)
@@ -96,7 +96,7 @@ def with_keras(task: Task) -> Predict:
     return predict
 
 
-def with_sklearn(task: Task) -> Predict:
+def with_sklearn(task: BenchTask) -> Predict:
     """scikit-learn's MLPClassifier or MLPRegressor: Adam, its only rule of the kind."""
     from sklearn.neural_network import MLPClassifier, MLPRegressor
 

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ansatz.bench.finding import Options
+from ansatz.bench.finding import BenchOptions
 from ansatz.errors import DataError
 from ansatz.storage import write_json
 
@@ -76,9 +76,6 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-Row = dict[str, Any]
 
 
 class Ledger:
@@ -147,7 +144,7 @@ def repeated(
     suite: str,
     names: Iterable[str],
     fit: Callable[[str, int], Row],
-    options: Options,
+    options: BenchOptions,
     *,
     times: int,
     by: str = "seed",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ansatz.bench.finding import Bar, Finding, Options
+from ansatz.bench.finding import BenchOptions, Bound, Finding
 from ansatz.bench.race import Spread
 from ansatz.bench.record import repeated
 
@@ -19,7 +19,7 @@ SPLITS = 3
 TREES = "boosted trees"
 
 
-def quality_tables(options: Options) -> list[Finding]:
+def quality_tables(options: BenchOptions) -> list[Finding]:
     """RMSE or error at most 5 % above HistGradientBoosting's default, nll below the linear model's.
 
     A fifth of the rows tests: drawn by the split's number, the latest ones where rows have a time,
@@ -122,7 +122,7 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         mean("error"),
         {TREES: mean(TREES)},
         {TREES: Spread.of([row["error"] / row[TREES] for row in rows])},
-        {TREES: Bar(at_most=1.05)},
+        {TREES: Bound(at_most=1.05)},
         facts=facts,
     )
     nll = Finding(
@@ -130,7 +130,7 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         "nats",
         mean("nll"),
         {"linear": mean("linear nll")},
-        limit={"ours": Bar(at_most=mean("linear nll"))},
+        limit={"ours": Bound(at_most=mean("linear nll"))},
     )
     return [error, nll]
 
@@ -140,7 +140,7 @@ DEEP_ENSEMBLES = {"boston": 2.41, "concrete": 3.06, "energy": 1.38, "kin8nm": -1
 UCI_SPLITS = 20
 
 
-def quality_uci(options: Options) -> list[Finding]:
+def quality_uci(options: BenchOptions) -> list[Finding]:
     """Mean test negative log-likelihood in original units, coverage of 90 % intervals, RMSE.
 
     One recipe for all sets and splits; the test rows of a split choose nothing.
@@ -155,7 +155,7 @@ def quality_uci(options: Options) -> list[Finding]:
     return [finding for name, rows in done for finding in _uci_findings(name, rows)]
 
 
-def _fit_uci(name: str, split: int, options: Options) -> dict[str, Any]:
+def _fit_uci(name: str, split: int, options: BenchOptions) -> dict[str, Any]:
     from ansatz.data import load
     from ansatz.estimators import Regressor
 
@@ -191,14 +191,14 @@ def _uci_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         "nats, mean over splits",
         mean("nll"),
         {"deep ensembles, published": DEEP_ENSEMBLES[name]},
-        limit={"ours": Bar(at_most=NLL[name])},
+        limit={"ours": Bound(at_most=NLL[name])},
         facts=facts,
     )
     coverage = Finding(
         f"{name}: 90 % intervals",
         "share of test outcomes inside",
         mean("coverage"),
-        limit={"ours": Bar(0.87, 0.95)},
+        limit={"ours": Bound(0.87, 0.95)},
     )
     if name != "concrete":
         return [nll, coverage]
@@ -206,7 +206,7 @@ def _uci_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         f"{name}: a fit of {rows[0]['rows']} rows",
         "seconds, median over splits",
         facts["seconds"],
-        limit={"ours": Bar(at_most=10.0)},
+        limit={"ours": Bound(at_most=10.0)},
     )
     return [nll, coverage, seconds]
 
@@ -215,7 +215,7 @@ HARRELL = {"metabric": 0.640, "gbsg": 0.670}
 SEEDS = 5
 
 
-def quality_survival(options: Options) -> list[Finding]:
+def quality_survival(options: BenchOptions) -> list[Finding]:
     """Harrell's C, Uno's C and the integrated Brier score, mean of five seeds."""
 
     def fit(name: str, seed: int) -> dict[str, Any]:
@@ -258,7 +258,7 @@ def _survival_finding(name: str, least: float, rows: list[dict[str, Any]]) -> Fi
         "probability, mean over seeds",
         mean("network", "c_index"),
         {"cox": mean("cox", "c_index")},
-        limit={"ours": Bar(at_least=least)},
+        limit={"ours": Bound(at_least=least)},
         facts={
             "seeds": len(rows),
             "uno_c": {who: mean(who, "uno_c") for who in ("network", "cox")},

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
 from ansatz import outcomes
-from ansatz.estimators.estimator import Arguments, Estimator, Fitted
+from ansatz.estimators.estimator import Arguments, Estimator, FittedAttribute
 from ansatz.likelihoods import Likelihood
 
 
@@ -37,7 +37,7 @@ class Classifier(ClassifierMixin, Estimator, without=("calibration",)):
     """
 
     outcome = "class"
-    classes_ = Fitted(lambda model: model.outcome.labels)
+    classes_ = FittedAttribute(lambda model: model.outcome.labels)
 
     def __init__(
         self,

@@ -36,7 +36,7 @@ from ansatz.likelihoods import Distribution, Likelihood
 ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
 
 
-class Fitted:
+class FittedAttribute:
     """An attribute that a fitted model has under another name; absent where it has none."""
 
     def __init__(self, read: Callable[[Model], Any]) -> None:
@@ -183,20 +183,20 @@ class Estimator(BaseEstimator):
     outcome: str  # by name; a subclass has one for all
     model_: Model
 
-    columns_ = Fitted(lambda model: model.columns)
-    conformal_scores_ = Fitted(lambda model: model.conformal_scores)
-    evidence_ = Fitted(lambda model: model.evidence)
-    has_offset_ = Fitted(lambda model: model.has_offset)
-    history_ = Fitted(lambda model: model.history)
-    linear_ = Fitted(_linear)
-    n_iter_ = Fitted(lambda model: model.iterations)
-    notes_ = Fitted(lambda model: model.outcome.notes(model))
-    recalibration_ = Fitted(lambda model: model.recalibration)
-    recipe_ = Fitted(lambda model: model.recipe)
-    row_keys_ = Fitted(lambda model: model.row_keys)
-    saved_summary_ = Fitted(lambda model: model.summary)
-    target_names_ = Fitted(lambda model: model.outcome.names)
-    column_roles_ = Fitted(lambda model: model.column_roles)
+    columns_ = FittedAttribute(lambda model: model.columns)
+    conformal_scores_ = FittedAttribute(lambda model: model.conformal_scores)
+    evidence_ = FittedAttribute(lambda model: model.evidence)
+    has_offset_ = FittedAttribute(lambda model: model.has_offset)
+    history_ = FittedAttribute(lambda model: model.history)
+    linear_ = FittedAttribute(_linear)
+    n_iter_ = FittedAttribute(lambda model: model.iterations)
+    notes_ = FittedAttribute(lambda model: model.outcome.notes(model))
+    recalibration_ = FittedAttribute(lambda model: model.recalibration)
+    recipe_ = FittedAttribute(lambda model: model.recipe)
+    row_keys_ = FittedAttribute(lambda model: model.row_keys)
+    saved_summary_ = FittedAttribute(lambda model: model.summary)
+    target_names_ = FittedAttribute(lambda model: model.outcome.names)
+    column_roles_ = FittedAttribute(lambda model: model.column_roles)
 
     random_state: int | np.random.RandomState | None
     warm_start: bool

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
 
 from ansatz.data.rankings import Layout
-from ansatz.estimators.estimator import Arguments, Estimator, Fitted
+from ansatz.estimators.estimator import Arguments, Estimator, FittedAttribute
 from ansatz.fitting.job import read_column
 from ansatz.likelihoods import Likelihood, RankingDistribution
 from ansatz.metrics import kendall_tau
@@ -46,7 +46,7 @@ class Ranker(Estimator, without=("calibration",)):
     """
 
     outcome = "ranking"
-    items_ = Fitted(lambda model: model.outcome.labels)
+    items_ = FittedAttribute(lambda model: model.outcome.labels)
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ansatz.errors import UsageError
-from ansatz.estimators.estimator import Arguments, Estimator, Fitted
+from ansatz.estimators.estimator import Arguments, Estimator, FittedAttribute
 from ansatz.fitting.model import Given
 from ansatz.likelihoods import Likelihood
 
@@ -59,7 +59,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
 
     outcome = "mask"
     x = "grid"
-    classes_ = Fitted(lambda model: model.outcome.labels)
+    classes_ = FittedAttribute(lambda model: model.outcome.labels)
 
     def __init__(
         self,

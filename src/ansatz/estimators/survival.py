@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ansatz import outcomes
 from ansatz.errors import UsageError
-from ansatz.estimators.estimator import Arguments, Estimator, Fitted
+from ansatz.estimators.estimator import Arguments, Estimator, FittedAttribute
 from ansatz.likelihoods import Likelihood
 
 
@@ -37,7 +37,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     """
 
     outcome = "survival"
-    followed_ = Fitted(lambda model: model.of_times.followed)
+    followed_ = FittedAttribute(lambda model: model.of_times.followed)
 
     def __init__(
         self, likelihood: str | Likelihood = "weibull", **options: Unpack[Arguments]

@@ -28,7 +28,7 @@ _ELEMENTS = frozenset(
 )
 
 
-class Shown(NamedTuple):
+class ShownText(NamedTuple):
     """A text as the page shows it, with the whole of it on demand."""
 
     shown: str
@@ -141,18 +141,18 @@ def _table(table: Table) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell) -> Shown:
+def _cell(cell: Cell) -> ShownText:
     return _name(cell if isinstance(cell, str) else number(cell), 4 * LIMIT)
 
 
-def _name(text: str, limit: int = LIMIT) -> Shown:
+def _name(text: str, limit: int = LIMIT) -> ShownText:
     shown = printable(text, limit)
     if len(text) <= limit:
-        return Shown(shown, Markup(""))
-    return Shown(shown, Markup(' title="{}"').format(printable(text, LONGEST)))
+        return ShownText(shown, Markup(""))
+    return ShownText(shown, Markup(' title="{}"').format(printable(text, LONGEST)))
 
 
-def _aligned(cell: Shown, right: bool) -> Shown:
+def _aligned(cell: ShownText, right: bool) -> ShownText:
     if right:
         return cell._replace(mark=Markup(' class="n"'))
     return cell._replace(mark=Markup(' class="long"')) if len(cell.shown) > 24 else cell

@@ -24,19 +24,19 @@ from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.recalibration import Recalibration, find_factor, for_mixture, kind_of, mean_of
 from ansatz.fitting.recipe import FEW, SMALL, Recipe, require_members
-from ansatz.fitting.task import Plan
+from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
 from ansatz.inference.combination import Combination, probability_of_best, stack_weights
 from ansatz.inference.left_out import (
     Fold,
-    OutOfFold,
+    MemberPredictions,
     evaluate_elements,
     folds_of,
     left_out,
     plan_members,
 )
 from ansatz.inference.member_step import MemberStep
-from ansatz.inference.training import Rows, member_folder, train_together
+from ansatz.inference.training import MemberRows, member_folder, train_together
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
 from ansatz.seeds import derive
@@ -199,7 +199,11 @@ class Ensemble(Inference):
         return base if members is None else base.model_copy(update={"members": members})
 
     def fit(
-        self, plan: Plan, job: Job, likelihood: Likelihood, previous: Posterior | None = None
+        self,
+        plan: TrainingPlan,
+        job: Job,
+        likelihood: Likelihood,
+        previous: Posterior | None = None,
     ) -> Fitted:
         if plan.options.get("warm_start"):
             raise UsageError("an ensemble has no warm_start: its members start anew.")
@@ -260,10 +264,10 @@ def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _train(
-    plan: Plan,
+    plan: TrainingPlan,
     job: Job,
     likelihood: Likelihood,
-    members: list[Rows],
+    members: list[MemberRows],
     encoder: Encoder,
     rows: Batch | None,
 ) -> tuple[list[Trained], History]:
@@ -291,7 +295,7 @@ def _train(
 
 
 def _member(
-    plan: Plan, job: Job, encoder: Encoder, objective: Supervised, number: int
+    plan: TrainingPlan, job: Job, encoder: Encoder, objective: Supervised, number: int
 ) -> nn.Module:
     assert objective.shift is not None
     module = build_network(
@@ -306,10 +310,10 @@ def _member(
 
 
 def _in_turn(
-    plan: Plan,
+    plan: TrainingPlan,
     job: Job,
     likelihood: Likelihood,
-    members: list[Rows],
+    members: list[MemberRows],
     encoder: Encoder,
     starts: list[tuple[nn.Module, Supervised]] | None,
 ) -> tuple[list[Trained], History]:
@@ -349,10 +353,10 @@ def _compatible(model: PointPosterior, like: PointPosterior) -> bool:
 def _out_of_fold(
     job: Job,
     rows: Batch | None,
-    members: list[Rows],
+    members: list[MemberRows],
     models: list[PointPosterior],
     linear: PointPosterior | None,
-) -> OutOfFold:
+) -> MemberPredictions:
     """Predicts every evaluated row by the members that left it out, one of each repeat."""
     who = left_out(members, len(job.y))  # (N, G)
     wide = None if rows is None else typed(rows, torch.float64)
@@ -374,10 +378,10 @@ def _out_of_fold(
             raws.append(refit.predictive(mine.rows, mine.offset, notes=[]).raw)
         folds.append(Fold(index, candidates, raws))
     groups = who.shape[1] + (linear is not None)
-    return OutOfFold(who, folds, torch.full((groups,), 1 / groups, dtype=torch.float64))
+    return MemberPredictions(who, folds, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
 
-def _linear_refits(job: Job, members: list[Rows], like: PointPosterior) -> list[Posterior]:
+def _linear_refits(job: Job, members: list[MemberRows], like: PointPosterior) -> list[Posterior]:
     """The linear model of the rows that each member of the first repeat was trained on."""
     found = []
     for member in members[: folds_of(members)]:
@@ -390,9 +394,9 @@ def _linear_refits(job: Job, members: list[Rows], like: PointPosterior) -> list[
 def combine(
     job: Job,
     models: list[PointPosterior],
-    members: list[Rows],
+    members: list[MemberRows],
     linear: PointPosterior | None,
-    evaluated: OutOfFold,
+    evaluated: MemberPredictions,
     history: History,
     seed: int,
 ) -> Fitted:
@@ -436,7 +440,9 @@ def _disagreement(job: Job, models: list[PointPosterior], share: Tensor) -> floa
     return float(ratio.clamp(max=10).mean())
 
 
-def _dropout_shares(evaluated: OutOfFold, members: list[Rows], scores: Tensor, seed: int) -> Tensor:
+def _dropout_shares(
+    evaluated: MemberPredictions, members: list[MemberRows], scores: Tensor, seed: int
+) -> Tensor:
     """How much each member counts by its dropout, 1 on average."""
     rates = torch.tensor([member.dropout for member in members])
     if len(rates.unique()) == 1 or evaluated.who.shape[1] > 1:
@@ -448,7 +454,7 @@ def _dropout_shares(evaluated: OutOfFold, members: list[Rows], scores: Tensor, s
     return share * len(members)
 
 
-def _row_weights(job: Job, evaluated: OutOfFold, share: Tensor) -> Tensor:
+def _row_weights(job: Job, evaluated: MemberPredictions, share: Tensor) -> Tensor:
     """Weights of the evaluated rows: a row counts as much as the member that evaluates it."""
     found = []
     for fold in evaluated.folds:
@@ -468,7 +474,7 @@ def _scores(fold: Fold, job: Job) -> Tensor:
     return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
 
 
-def _recalibrate(job: Job, evaluated: OutOfFold, weight: Tensor) -> Recalibration | None:
+def _recalibrate(job: Job, evaluated: MemberPredictions, weight: Tensor) -> Recalibration | None:
     kind = kind_of(evaluated.folds[0].likelihoods[0])
     if kind is None:
         return None

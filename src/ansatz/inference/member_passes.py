@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ansatz.training.fast.network import Masks, derivative_of
+from ansatz.training.fast.network import DropoutMasks, derivative_of
 
 aten = torch.ops.aten
 
@@ -50,7 +50,7 @@ class MemberPasses:
         self._rule = _rule_of(activation)
         self._members, self._last = len(weights[0]), len(self.weights) - 1
         self._first_dropped = sum(1 for p in dropout if p == 0) if any(dropout) else None
-        self.masks = Masks(max(dropout, default=0.0), seed)
+        self.masks = DropoutMasks(max(dropout, default=0.0), seed)
         self._rooms: dict[int, _Room] = {}
         self._room: _Room
 

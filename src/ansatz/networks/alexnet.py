@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
 from ansatz.layers.norm import LocalResponseNorm
-from ansatz.networks.grid_inputs import Grid, read_grid, require_grid
+from ansatz.networks.grid_inputs import GridInputs, read_grid, require_grid
 from ansatz.networks.grid_layers import adaptive_pool, convolution, max_pool, readout
 from ansatz.spec import InputSpec
 
@@ -91,7 +91,9 @@ class AlexNet(nn.Module):
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
-def _single(grid: Grid, width: int, generator: torch.Generator | None) -> tuple[nn.Sequential, int]:
+def _single(
+    grid: GridInputs, width: int, generator: torch.Generator | None
+) -> tuple[nn.Sequential, int]:
     d, (c1, c2, c3, c4) = grid.dimensions, (width, 3 * width, 6 * width, 4 * width)
     layers = nn.Sequential(
         convolution(d, grid.channels, c1, 11, stride=4, padding=2, generator=generator),
@@ -112,7 +114,7 @@ def _single(grid: Grid, width: int, generator: torch.Generator | None) -> tuple[
 
 
 def _original(
-    grid: Grid, width: int, generator: torch.Generator | None
+    grid: GridInputs, width: int, generator: torch.Generator | None
 ) -> tuple[nn.Sequential, int]:
     """Towers are groups of channels; their number must be even."""
     d = grid.dimensions

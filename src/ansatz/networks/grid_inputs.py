@@ -34,7 +34,7 @@ AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
 _NOUNS = {1: "signals", 2: "images", 3: "volumes"}
 
 
-class Grid(NamedTuple):
+class GridInputs(NamedTuple):
     """What a network on grids knows of its inputs ``(B, C, *size)``.
 
     Args:
@@ -63,7 +63,7 @@ def read_grid(
     dimensions: tuple[int, ...] = (1, 2, 3),
     least: int = 1,
     needs_size: bool = False,
-) -> Grid:
+) -> GridInputs:
     """Reads the grid that ``inputs`` describe; refuses one that no network can be built for.
 
     A number means images with that number of channels and of unknown size.
@@ -79,7 +79,7 @@ def read_grid(
         >>> from ansatz.networks import read_grid
         >>> from ansatz.spec import InputSpec
         >>> read_grid("lenet5", InputSpec.grid(1, 28, 28))
-        Grid(channels=1, size=(28, 28), dimensions=2)
+        GridInputs(channels=1, size=(28, 28), dimensions=2)
         >>> read_grid("vgg16", InputSpec.grid(1, 28, 28), least=32)
         Traceback (most recent call last):
         ...
@@ -107,7 +107,7 @@ def read_grid(
             f"say it: InputSpec.grid({channels}, ...).{hint}"
         )
     require_cells(owner, size, least)
-    return Grid(channels, size, axes)
+    return GridInputs(channels, size, axes)
 
 
 def require_cells(owner: str, size: tuple[int, ...], least: int) -> None:
@@ -120,7 +120,7 @@ def require_cells(owner: str, size: tuple[int, ...], least: int) -> None:
 
 
 def require_grid(
-    owner: str, grid: Grid, x: Tensor, *, least: int = 1, network: nn.Module | None = None
+    owner: str, grid: GridInputs, x: Tensor, *, least: int = 1, network: nn.Module | None = None
 ) -> None:
     """Refuses x that is not of the grid that a network was built for, or not of its precision."""
     if x.ndim != grid.dimensions + 2 or x.shape[1] != grid.channels:
@@ -136,7 +136,9 @@ def require_grid(
     _require_precision(owner, x, network)
 
 
-def require_size(owner: str, grid: Grid, x: Tensor, *, network: nn.Module | None = None) -> None:
+def require_size(
+    owner: str, grid: GridInputs, x: Tensor, *, network: nn.Module | None = None
+) -> None:
     """Refuses x whose size is not the one that the weights were made for."""
     if tuple(x.shape[1:]) != (grid.channels, *grid.size):
         shape = ", ".join(str(length) for length in (grid.channels, *grid.size))

@@ -30,7 +30,7 @@ from ansatz.training.processes.group import Processes
 _SECONDS_BETWEEN_CHECKPOINTS = 30.0
 
 
-class Plan(NamedTuple):
+class StepBudget(NamedTuple):
     """The budget of a run in steps, and how often it evaluates and saves."""
 
     total: int
@@ -57,7 +57,7 @@ class Loop:
         train: Source,
         valid: Source | None,
         *,
-        plan: Plan,
+        plan: StepBudget,
         patience: int | None,
         average: Averaging | None,
         callbacks: Callbacks,

@@ -23,7 +23,7 @@ INF = math.inf
 LEAD = 2  # leading axes of an array of intervals: (exact, endless), (first, -last)
 
 
-class Block(NamedTuple):
+class PoolingWindows(NamedTuple):
     """The windows of a pooling along one axis."""
 
     window: int
@@ -57,7 +57,7 @@ class Fields:
     shape: tuple[int, ...]
     lanes: tuple[int | None, ...]
     periods: tuple[tuple[int, int], ...]
-    blocks: tuple[Block | None, ...] = ()
+    blocks: tuple[PoolingWindows | None, ...] = ()
 
     @classmethod
     def start(cls, shape: Sequence[int]) -> Fields:

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from ansatz.networks.fields.intervals import (
     Arguments,
-    Block,
     Fields,
     Find,
+    PoolingWindows,
     Rule,
     merge,
     rules_of,
@@ -71,7 +71,7 @@ def _pool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Fields:
         s, p = _at(arguments.get("stride") or [], axis, k), _at(arguments.get("padding", 0), axis)
         d = _at(arguments.get("dilation", 1), axis)
         place = len(shape) - len(kernel) + axis
-        blocks[place] = Block(k, s, p, d, fields.shape[place])
+        blocks[place] = PoolingWindows(k, s, p, d, fields.shape[place])
         fields = fields.windows(place, _taps(shape[place], k, s, p, d), ratio=(1, s))
     return replace(fields, blocks=tuple(blocks.get(lane or 0) for lane in fields.lanes))
 
@@ -111,7 +111,7 @@ def _unpool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Fields:
     return fields
 
 
-def _blocks(where: Fields | None, places: Sequence[int]) -> dict[int, Block]:
+def _blocks(where: Fields | None, places: Sequence[int]) -> dict[int, PoolingWindows]:
     """The windows of the pooling that chose the indices, by axis of the tensor."""
     if where is None or not where.blocks:
         return {}

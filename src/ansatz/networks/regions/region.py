@@ -13,9 +13,9 @@ from scipy.spatial import ConvexHull
 
 from ansatz.errors import UsageError
 from ansatz.networks.regions.cells import (
-    Bend,
     Cells,
     Method,
+    PiecewiseLayer,
     affine_maps,
     cut_by_layers,
     join_cells,
@@ -100,7 +100,7 @@ class LinearRegions(Sequence[Region]):
     biases: Array
     centers: Array
     pieces: Whole
-    layers: Sequence[Bend]
+    layers: Sequence[PiecewiseLayer]
     box: Array
     cells: Cells
 

@@ -20,7 +20,7 @@ PIXELS = 4_000  # of the sample
 MOST = 5  # classes shown
 
 
-class Pixels(NamedTuple):
+class PixelPredictions(NamedTuple):
     """Labelled pixels, sampled equally from all test images."""
 
     probabilities: Tensor  # (M, K)
@@ -28,12 +28,12 @@ class Pixels(NamedTuple):
     image: Tensor  # (M,), the index of its image
 
 
-def sample_pixels(evidence: Evidence) -> Pixels:
+def sample_pixels(evidence: Evidence) -> PixelPredictions:
     """Samples labelled pixels, equally many of each image."""
     return evidence.once("pixels", lambda: _draw(evidence))
 
 
-def _draw(evidence: Evidence) -> Pixels:
+def _draw(evidence: Evidence) -> PixelPredictions:
     (likelihood, raw), y = evidence.predictive(), evidence.outcome
     generator = torch.Generator().manual_seed(evidence.seed)
     each = max(1, PIXELS // len(y))
@@ -46,7 +46,9 @@ def _draw(evidence: Evidence) -> Pixels:
         probabilities.append(evidence.model.of_classes.probabilities(found))
         codes.append(y[n].flatten()[chosen])
         image.append(torch.full((len(chosen),), n))
-    return Pixels(torch.cat(probabilities).double(), torch.cat(codes).long(), torch.cat(image))
+    return PixelPredictions(
+        torch.cat(probabilities).double(), torch.cat(codes).long(), torch.cat(image)
+    )
 
 
 def pixel_calibration(evidence: Evidence) -> str:

@@ -50,8 +50,8 @@ class TableColumns(nn.Module):
         self.register_buffer("slope", slope)
         self.register_buffer("blank", (fill - center) * slope)
         self.masked, self.clip = numeric.masked, preprocessor.purpose == "network"
-        self.curves = nn.ModuleDict({str(j): Bend(c) for j, c in numeric.curves.items()})
-        self.bins = nn.ModuleDict({str(j): Cut(b) for j, b in numeric.bins.items()})
+        self.curves = nn.ModuleDict({str(j): NormalScores(c) for j, c in numeric.curves.items()})
+        self.bins = nn.ModuleDict({str(j): BinPositions(b) for j, b in numeric.bins.items()})
         self.slots, self.dtype = preprocessor.slots, preprocessor.dtype
         self.order = None if preprocessor.order is None else preprocessor.order.tolist()
         self.coded = nn.ModuleDict()
@@ -110,7 +110,7 @@ class TableColumns(nn.Module):
         return torch.stack(found, 1)
 
 
-class Cut(nn.Module):
+class BinPositions(nn.Module):
     """The positions of a number within the bins of its range, standardised.
 
     Shapes:
@@ -133,7 +133,7 @@ class Cut(nn.Module):
         return torch.where(column.isnan(), 0.0, z)
 
 
-class Bend(nn.Module):
+class NormalScores(nn.Module):
     """The map to normal scores, linear between its knots and constant beyond them.
 
     Shapes:
