@@ -9,7 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 
 from ansatz import outcomes
-from ansatz.estimators.estimator import Arguments, Estimator, FittedAttribute
+from ansatz.estimators.arguments import Arguments
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.likelihoods import Likelihood
 
 

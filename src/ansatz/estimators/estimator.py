@@ -1,260 +1,46 @@
 """What every estimator shares: rows in, a fitted likelihood out, scikit-learn's conventions."""
 
-import copy
-import inspect
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, TypedDict, Unpack
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
 
 from ansatz import linear, outcomes
 from ansatz.data import row_keys
-from ansatz.errors import DataError, UsageError
+from ansatz.errors import UsageError
+from ansatz.estimators.predictor import Predictor
 from ansatz.fitting.contracts.outcome import Outcome
-from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.fit_model import fit_model, update_model
-from ansatz.fitting.intervals import Method, conformal_scores, distribution_of, interval_of
 from ansatz.fitting.job import Job, make_job, read_column
-from ansatz.fitting.model import Given, Model
+from ansatz.fitting.model import Model
 from ansatz.fitting.problem import structure_of_rows
-from ansatz.fitting.recipe import Augment
 from ansatz.fitting.saved import save_model
 from ansatz.fitting.split import are_duplicates
 from ansatz.fitting.summaries import describe_model, summarize
-from ansatz.fitting.task import Settings, Task
-from ansatz.likelihoods import Distribution, Likelihood
+from ansatz.fitting.task import Task
 
 ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
 
 
-class FittedAttribute:
-    """An attribute that a fitted model has under another name; absent where it has none."""
+class Estimator(Predictor):
+    """The common part of all estimators: fits, evaluates, saves and reports; not used by itself.
 
-    def __init__(self, read: Callable[[Model], Any]) -> None:
-        self.read = read
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name
-
-    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
-        if estimator is None:
-            return self
-        model = estimator.__dict__.get("model_")
-        found = None if model is None else self.read(model)
-        if found is None:
-            raise AttributeError(f"{type(estimator).__name__} has no attribute {self.name!r}")
-        return found
-
-
-def _linear(model: Model) -> Any:
-    """One exact linear fit, or a list of one for each target."""
-    several = len(model.linear) > 1 or bool(model.linear and model.several)
-    return model.linear if several else next(iter(model.linear), None)
-
-
-class Arguments(TypedDict, total=False):
-    """The arguments that all estimators share; :class:`Estimator` describes them."""
-
-    likelihood_options: Mapping[str, Any] | None
-    x: str
-    network: str | nn.Module
-    inference: str
-    members: int | None
-    calibration: float | None
-    widths: Sequence[int] | None
-    activation: str | None
-    dropout: float | None
-    network_options: Mapping[str, Any] | None
-    epochs: int | None
-    batch_size: int | None
-    learning_rate: float | None
-    weight_decay: float | None
-    holdout: float | None
-    quantile: bool | Sequence[str]
-    bins: int | None
-    augment: Augment | None
-    pretrained: str | Path | None
-    freeze: str | int | Sequence[int] | None
-    warm_start: bool
-    random_state: int | np.random.RandomState | None
-    n_jobs: int | None
-    device: str
-    time_limit: float | None
-    verbose: int
-
-
-_DEFAULTS: dict[str, Any] = {
-    **dict.fromkeys(Arguments.__annotations__),
-    **{"x": "auto", "network": "auto", "inference": "point", "device": "auto"},
-    **{"quantile": False, "warm_start": False, "random_state": 0, "verbose": 0},
-}
-
-
-def _show_arguments(kind: type, without: Collection[str]) -> None:
-    """Writes the shared arguments into the signature and the docstring of an estimator."""
-    own = inspect.signature(kind.__init__)  # type: ignore[misc]
-    first = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-    names = [name for name in _DEFAULTS if name not in {*without, *own.parameters}]
-    if "__init__" in vars(kind):
-        hints = Arguments.__annotations__
-        more = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=_DEFAULTS[name],
-                annotation=hints[name],
-            )
-            for name in names
-        ]
-        kind.__init__.__signature__ = own.replace(parameters=[*first, *more])  # type: ignore[misc]
-    if kind.__doc__ and Estimator.__doc__ and kind is not Estimator:
-        shared = Estimator.__doc__.split("    Args:\n")[1].split("\n\n")[0]
-        entries = re.findall(r"        (\w+): ((?:.|\n {12})*)", shared)
-        lines = "".join(
-            f"        {name}: {text}\n"
-            for name, text in entries
-            if name not in without and f"        {name}: " not in kind.__doc__
-        )
-        end = re.search(r"    Args:\n(?: {8}.*\n)+", kind.__doc__).end()  # type: ignore[union-attr]
-        kind.__doc__ = kind.__doc__[:end] + lines + kind.__doc__[end:]
-
-
-class Estimator(BaseEstimator):
-    """The common part of all estimators; not used by itself.
-
-    A subclass names its outcome; its constructor takes arguments of its own and
-    ``**options: Unpack[Arguments]``, except those that the class is made ``without``.
-
-    Args:
-        likelihood: by name (``ansatz list likelihoods``), or an instance.
-        likelihood_options: options of a likelihood given by name, like
-            ``{"components": 2}`` of ``"normal_mixture"``.
-        x: what X looks like: ``"auto"`` recognizes signals, images and volumes by the axes of
-            arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
-        network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
-            the default of what X looks like.
-        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
-            ``"ensemble"``: the mixture of several that stop on different rows.
-        members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
-        calibration: share of the rows that conformal intervals are measured on.
-        widths: hidden units per layer.
-        activation: of the hidden layers.
-        dropout: share of hidden units dropped in training.
-        network_options: further options of the network's factory.
-        epochs: passes over the rows, in place of the recipe's budget.
-        batch_size: rows per step; 0 takes all rows at once.
-        learning_rate: peak rate of AdamW.
-        weight_decay: decoupled, on matrices.
-        holdout: share of the rows that decide when to stop; 0 for none.
-        quantile: True, or the columns, whose heavy tails are mapped to normal scores.
-        bins: bins into which the range of each number is cut, as features beside the number, so
-            that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
-            are many), 0 for none.
-        augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
-            allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
-            of :mod:`ansatz.data.augmentation`; None follows the recipe.
-        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
-        freeze: ``"backbone"`` trains the last layer alone; a number freezes that many groups
-            of layers from the input on; a list of epochs wakes one group at each, the last first.
-        warm_start: begin the next ``fit`` at the weights of the last.
-        random_state: one seed decides split, initial weights, order and dropout. None draws it
-            from numpy's global generator.
-        n_jobs: threads; None chooses by the network's size.
-        device: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"mps"``.
-        time_limit: seconds after which training stops with the best weights so far.
-        verbose: 0 silent, 1 a progress bar, 2 one line per evaluation.
-
-    Example:
-        >>> from ansatz.estimators import Regressor
-        >>> from ansatz.estimators.estimator import Estimator
-        >>> issubclass(Regressor, Estimator)
-        True
+    A subclass names its outcome; its arguments are those of
+    :class:`~ansatz.estimators.arguments.EstimatorArguments` and its own.
     """
 
     outcome: str  # by name; a subclass has one for all
-    model_: Model
 
-    columns_ = FittedAttribute(lambda model: model.columns)
-    conformal_scores_ = FittedAttribute(lambda model: model.conformal_scores)
-    evidence_ = FittedAttribute(lambda model: model.evidence)
-    has_offset_ = FittedAttribute(lambda model: model.has_offset)
-    history_ = FittedAttribute(lambda model: model.history)
-    linear_ = FittedAttribute(_linear)
-    n_iter_ = FittedAttribute(lambda model: model.iterations)
-    notes_ = FittedAttribute(lambda model: model.outcome.notes(model))
-    recalibration_ = FittedAttribute(lambda model: model.recalibration)
-    recipe_ = FittedAttribute(lambda model: model.recipe)
-    row_keys_ = FittedAttribute(lambda model: model.row_keys)
-    saved_summary_ = FittedAttribute(lambda model: model.summary)
-    target_names_ = FittedAttribute(lambda model: model.outcome.names)
-    column_roles_ = FittedAttribute(lambda model: model.column_roles)
-
-    random_state: int | np.random.RandomState | None
-    warm_start: bool
-
-    def __init_subclass__(cls, *, without: Collection[str] = (), **options: Any) -> None:
-        super().__init_subclass__(**options)
-        _show_arguments(cls, without)
-
-    def __init__(
-        self, likelihood: str | Likelihood = "normal", **options: Unpack[Arguments]
-    ) -> None:
-        self.likelihood = likelihood
-        mine = [name for name in self._get_param_names() if name in _DEFAULTS]
-        for name in options:
-            if name not in mine:
-                kind = type(self).__name__
-                raise TypeError(f"{kind}.__init__() got an unexpected keyword argument '{name}'")
-        for name in mine:
-            setattr(self, name, options.get(name, _DEFAULTS[name]))
-
-    # Settings.
-
-    def set_params(self, **params: Any) -> Self:
-        """Sets arguments; ``network_options__widths`` sets one entry of a mapping."""
-        plain = {name: value for name, value in params.items() if "__" not in name}
-        super().set_params(**plain)
-        for name, value in params.items():
-            owner, found, key = name.partition("__")
-            if not found:
-                continue
-            before = self.get_params(deep=False).get(owner)
-            if owner not in self._get_param_names() or not isinstance(before, Mapping | None):
-                raise ValueError(f"Invalid parameter {owner!r} for estimator {self}.")
-            setattr(self, owner, {**(before or {}), key: value})
-        return self
-
-    def settings(self) -> Settings:
-        """The arguments as settings of a fit."""
-        given = {**self.get_params(deep=False), "random_state": self._seed()}
-        return Settings.of_arguments(given)
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, int | np.integer):
-            return int(self.random_state)
-        try:
-            return int(check_random_state(self.random_state).randint(2**31 - 1))
-        except ValueError:
-            raise UsageError(
-                f"random_state must be a whole number, a RandomState or None, "
-                f"got {self.random_state!r}."
-            ) from None
+    # Fitting.
 
     def task(self, X: Any, outcome: Outcome | None = None) -> Task:
         """What a fit of such rows would be."""
         structure = structure_of_rows(X, getattr(self, "x", "auto"))
         return Task.of(structure, outcome or outcomes.create(self.outcome), self.settings())
-
-    # Fitting.
 
     def fit(
         self,
@@ -298,8 +84,7 @@ class Estimator(BaseEstimator):
         """One pass over the rows, from where the last call left weights and optimiser.
 
         The first call fixes what comes from the data: scaling, levels, the likelihood's unit. The
-            rate is
-        constant (``learning_rate``, 1e-3 if not given) and nothing is held out.
+        rate is constant (``learning_rate``, 1e-3 if not given) and nothing is held out.
         """
         return self._partial_fit(*self._continue(X, y, sample_weight, offset))
 
@@ -413,164 +198,6 @@ class Estimator(BaseEstimator):
         return make_job(
             *(task, rows, y, sample_weight, offset, precision, groups), reset=reset, fitting=fitting
         )
-
-    # Predictions.
-
-    def _given(
-        self, X: Any, offset: ArrayLike | None = None, trials: ArrayLike | None = None
-    ) -> Given:
-        """Rows to predict, checked against those of the fit."""
-        check_is_fitted(self)
-        rows: Any = self.model_.structure.from_python(X, face=self, reset=False)
-        extra = read_column("offset", offset, len(rows))
-        if extra is None and self.model_.has_offset:
-            raise UsageError(
-                "this model was fitted with an offset and predicts with one: pass offset=, zeros "
-                "for an exposure of 1."
-            )
-        counts = read_column("trials", trials, len(rows))
-        return Given(rows, None if extra is None else torch.from_numpy(extra), counts)
-
-    def rows(self, table: Any) -> Rows:
-        """The rows of a table, or of X as in ``fit``, as the model's encoder takes them.
-
-        Args:
-            table: as for ``predict_frame``.
-        """
-        X = table
-        if self.model_.column_roles is not None:
-            X = self._from_table(table, outcomes=False).X
-        found: Rows = self.model_.structure.from_python(X, face=self, reset=False)
-        return found
-
-    def _served(self, X: Any, offset: ArrayLike | None = None) -> Any:
-        rows = self._given(X, offset)
-        return self.model_.predictive(rows.rows, rows.offset)
-
-    def _from_table(self, table: Any, *, outcomes: bool) -> Any:
-        """Features, outcomes, weights and offsets of a table, found by the names of the fit."""
-        check_is_fitted(self)
-        if self.model_.column_roles is None:
-            raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
-        return self.model_.structure.from_table(self.model_, table, outcomes=outcomes)
-
-    def _outcomes(self, y: Any, count: int) -> Tensor:
-        codes, _ = self.model_.outcome.encode(y, self.model_.task.settings, reset=False)
-        if len(codes) != count:
-            raise DataError(f"y must have one outcome per row: {count} rows, {len(codes)} in y.")
-        return torch.from_numpy(np.array(codes))  # a copy: the given one may be read-only
-
-    def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
-        """Predicts one number or label for each row: the point prediction of the likelihood.
-
-        Args:
-            X: rows as in ``fit``.
-            offset: as in ``fit``.
-        """
-        rows = self._given(X, offset)
-        own = self.model_.posterior.predictive(rows.rows, rows.offset)
-        found: NDArray[Any] = self.model_.outcome.point(own)
-        return found
-
-    def predict_dist(
-        self,
-        X: Any,
-        *,
-        offset: ArrayLike | None = None,
-        trials: ArrayLike | None = None,
-        recalibrated: bool = True,
-    ) -> Distribution:
-        """The predictive distribution of each row: density, cdf, quantiles, moments, samples.
-
-        Args:
-            X: rows as in ``fit``.
-            offset: as in ``fit``.
-            trials: how many tries each row's successes are counted of.
-            recalibrated: False gives the mixture of an ensemble as its members made it.
-        """
-        if not recalibrated:
-            return self._without_recalibration().predict_dist(X, offset=offset, trials=trials)
-        rows = self._given(X, offset, trials)
-        return distribution_of(self.model_.predictive(rows.rows, rows.offset), rows.trials)
-
-    def _without_recalibration(self) -> Self:
-        """This model with the predictive that it had before recalibration."""
-        plain, model = copy.copy(self), copy.copy(self.model_)
-        model.posterior = model.posterior.without_recalibration()
-        plain.model_ = model
-        return plain
-
-    def interval(
-        self,
-        X: Any,
-        level: float = 0.9,
-        *,
-        method: Method = "predictive",
-        offset: ArrayLike | None = None,
-        trials: ArrayLike | None = None,
-    ) -> NDArray[np.float64]:
-        """The equal-tailed predictive interval, ``(N, 2)``, or ``(N, K, 2)`` for K targets.
-
-        Args:
-            X: rows as in ``fit``.
-            level: the share of outcomes that it should hold.
-            method: ``"predictive"`` takes the quantiles of the predictive distribution;
-                ``"conformal"`` the bounds that held this share of rows held out (``calibration=``).
-            offset: as in ``fit``.
-            trials: how many tries each row's successes are counted of.
-        """
-        check_is_fitted(self)
-        self._require_numbers()
-        rows = self._given(X, offset, trials)
-        served = self.model_.predictive(rows.rows, rows.offset)
-        return interval_of(self.model_, served, level, method=method, trials=rows.trials)
-
-    def _require_numbers(self) -> None:
-        if self.model_.outcome.labels is not None:
-            raise UsageError(
-                "classes have no intervals: predict_proba gives the probability of each."
-            )
-
-    def calibrate(self, X: Any, y: Any, *, offset: ArrayLike | None = None) -> Self:
-        """Measures on rows held out how far out outcomes lie, for conformal intervals.
-
-        Args:
-            X: rows that nothing of the fit has seen.
-            y: their outcomes.
-            offset: as in ``fit``.
-        """
-        check_is_fitted(self)
-        self._require_numbers()
-        likelihood, raw = self._served(X, offset)
-        self.model_.conformal_scores = conformal_scores(
-            likelihood, raw, self._outcomes(y, len(raw))
-        )
-        return self
-
-    def sample(
-        self,
-        X: Any,
-        count: int = 1,
-        *,
-        offset: ArrayLike | None = None,
-        trials: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> NDArray[Any]:
-        """Draws from the predictive distribution, ``(count, N)``, ``(count, N, K)`` of vectors.
-
-        Args:
-            X: rows as in ``fit``.
-            count: draws of each row.
-            offset: as in ``fit``.
-            trials: how many tries each row's successes are counted of.
-            random_state: of the draws.
-        """
-        seed = int(check_random_state(random_state).randint(2**31 - 1))
-        generator = torch.Generator().manual_seed(seed)
-        likelihood = self.predict_dist(X, offset=offset, trials=trials)
-        draws: NDArray[Any] = likelihood.sample((count,), generator=generator).numpy()
-        labels = self.model_.outcome.labels
-        return draws if labels is None else labels[draws.astype(np.intp)]
 
     # Evaluation.
 
@@ -705,29 +332,6 @@ class Estimator(BaseEstimator):
         check_is_fitted(self)
         return save_model(self.model_, folder, overwrite=overwrite)
 
-    def predict_frame(self, X: Any, interval: float | None = None, **options: Any) -> pd.DataFrame:
-        """Predictions as a table: ``prediction``, ``lower``, ``upper``, ``p_<class>``, ...
-
-        Args:
-            X: rows as in ``fit``; of a model of ``ansatz.fit`` its table.
-            interval: adds the bounds that hold this share of the probability.
-            options: ``offset``, ``trials``, ``method``, and ``times`` of survival models.
-        """
-        check_is_fitted(self)
-        index = X.index if isinstance(X, pd.DataFrame) else None
-        offset, trials = options.pop("offset", None), options.pop("trials", None)
-        column_roles = self.model_.column_roles
-        if column_roles is not None:
-            X, _, _, offset, trials = self._from_table(X, outcomes=False)
-            if column_roles.trials is not None and trials is None and interval is not None:
-                raise DataError(
-                    f"the table has no column '{column_roles.trials}': an interval of successes "
-                    "needs their trials."
-                )
-        rows = self._given(X, offset)._replace(trials=trials)
-        columns = self.model_.outcome.frame(self.model_, rows, interval=interval, **options)
-        return pd.DataFrame(columns, index=index)
-
     def report(self, X: Any, y: Any = None, path: str | Path | None = None, **options: Any) -> Any:
         """The evidence of the model on rows it never saw, as one page of HTML.
 
@@ -741,6 +345,3 @@ class Estimator(BaseEstimator):
         from ansatz.report import report_model  # draws: imported when it is asked for
 
         return report_model(self, X, y, path, **options)
-
-
-_show_arguments(Estimator, ())

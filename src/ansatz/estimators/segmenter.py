@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ansatz.errors import UsageError
-from ansatz.estimators.estimator import Arguments, Estimator, FittedAttribute
+from ansatz.estimators.arguments import Arguments
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.fitting.model import Given
 from ansatz.likelihoods import Likelihood
 

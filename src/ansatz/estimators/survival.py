@@ -7,7 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ansatz import outcomes
 from ansatz.errors import UsageError
-from ansatz.estimators.estimator import Arguments, Estimator, FittedAttribute
+from ansatz.estimators.arguments import Arguments
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.likelihoods import Likelihood
 
 

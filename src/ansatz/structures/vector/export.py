@@ -50,7 +50,7 @@ class TableColumns(nn.Module):
         self.register_buffer("slope", slope)
         self.register_buffer("blank", (fill - center) * slope)
         self.masked, self.clip = numeric.masked, preprocessor.purpose == "network"
-        self.curves = nn.ModuleDict({str(j): NormalScores(c) for j, c in numeric.curves.items()})
+        self.curves = nn.ModuleDict({str(j): QuantileLayer(c) for j, c in numeric.curves.items()})
         self.bins = nn.ModuleDict({str(j): BinPositions(b) for j, b in numeric.bins.items()})
         self.slots, self.dtype = preprocessor.slots, preprocessor.dtype
         self.order = None if preprocessor.order is None else preprocessor.order.tolist()
@@ -133,7 +133,7 @@ class BinPositions(nn.Module):
         return torch.where(column.isnan(), 0.0, z)
 
 
-class NormalScores(nn.Module):
+class QuantileLayer(nn.Module):
     """The map to normal scores, linear between its knots and constant beyond them.
 
     Shapes:
@@ -143,7 +143,7 @@ class NormalScores(nn.Module):
     values: Tensor
     levels: Tensor
 
-    def __init__(self, curve) -> None:  # type: ignore[no-untyped-def]  # a Curve
+    def __init__(self, curve) -> None:  # type: ignore[no-untyped-def]  # a QuantileMap
         super().__init__()
         values, levels = list(curve.values), list(curve.levels)
         if len(values) == 1:  # a second knot beyond, so that there is a bin
