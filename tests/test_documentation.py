@@ -120,6 +120,52 @@ def test_links_to_files_lead_somewhere(page):
     assert not missing, f"{page.name}: {missing}"
 
 
+REPLACED = {  # what STYLE.md replaces in prose, and what to say
+    r"judge[sd]?|judging": "evaluate, score",
+    r"rivals?": "baseline",
+    r"(?:is|are|was|were) told|tells apart": "reports, warns, distinguishes",
+    r"learn(?:s|ed)? from": "train on",
+    r"set aside": "hold out",
+    r"parted": "split",
+    r"copies of (?:rows|images)|rows? twice over": "duplicate rows",
+    r"spreads?": "standard deviation, scale, dispersion",
+    r"(?<!there )(?:is|are) no (?!longer|more)[a-z]+": "is not a",
+    r"so many (?:processes|examples|times)": "number of",
+    r"varied examples|turned images": "augmented, rotated",
+    r"laws?": "likelihood; only likelihoods.md defines law",
+}
+ALLOWED = {  # page: words that it may use
+    "likelihoods.md": {"law", "laws"},
+    "glossary.md": {"law"},
+    "benchmarks.md": {"spread"},  # a key of the records
+}
+
+
+def prose(page: Path) -> str:
+    """The page without code."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    return re.sub(r"``?[^`]+``?", "", text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_use_the_words_of_the_field(page):
+    text = prose(page)
+    found = {
+        match.group(): say
+        for words, say in REPLACED.items()
+        for match in re.finditer(rf"\b(?:{words})\b", text, re.IGNORECASE)
+        if match.group().lower() not in ALLOWED.get(page.name, set())
+    }
+    assert not found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_has_one_title_and_opens_with_words(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    assert len(re.findall(r"^# ", text, re.M)) == 1
+    assert re.match(r"# .+\n\n[A-Z*`]", text), "a page opens with a sentence"
+
+
 def test_a_console_block_is_commands_and_their_output():
     text = "$ ansatz list \\\n  likelihoods\nname\n$ ansatz doctor\n"
     assert commands(text) == [("ansatz list    likelihoods", "name\n"), ("ansatz doctor", "")]

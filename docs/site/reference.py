@@ -29,8 +29,15 @@ class Name(NamedTuple):
 
     @property
     def full(self) -> str:
-        """The dotted name, which is also its anchor."""
+        """The dotted name."""
         return f"{self.package}.{self.name}"
+
+    @property
+    def target(self) -> str:
+        """The name that mkdocstrings finds in the sources: it does not run lazy imports."""
+        listed = inspect.getsource(importlib.import_module(self.package))
+        home = f"{self.member.__module__}.{self.name}"
+        return self.full if f" as {self.name}" in listed or home == self.full else home
 
     @property
     def file(self) -> str:
@@ -63,8 +70,8 @@ def _names(package: str) -> Iterator[Name]:
 def places() -> dict[str, str]:
     """Maps full names, by package and by source module, to anchors of the reference."""
     names = [name for listed in packages().values() for name in listed]
-    own = {name.full: name.full for name in names}
-    return {f"{n.member.__module__}.{n.name}": n.full for n in reversed(names)} | own
+    own = {name.full: name.target for name in names}
+    return {f"{n.member.__module__}.{n.name}": n.target for n in reversed(names)} | own
 
 
 def pages() -> list[Page]:
@@ -96,9 +103,8 @@ def pages() -> list[Page]:
 
 
 def _row(name: Name) -> str:
-    return (
-        f"| [`{name.name}`][{name.full}] | {docstring.first_sentence(name.member.__doc__ or '')} |"
-    )
+    summary = docstring.first_sentence(name.member.__doc__ or "")
+    return f"| [`{name.name}`][{name.target}] | {summary} |"
 
 
 def _entry(name: Name) -> str:
@@ -107,7 +113,7 @@ def _entry(name: Name) -> str:
     options = "    options:\n      inherited_members: true\n" if hidden else ""
     lines = [] if hidden else [f"Inherited from `{base}`: {', '.join(methods)}."
                                for base, methods in public.items()]  # fmt: skip
-    return "\n\n".join([f"::: {name.full}\n{options}", *lines])
+    return "\n\n".join([f"::: {name.target}\n{options}", *lines])
 
 
 def _inherited(name: Name) -> tuple[dict[str, list[str]], bool]:

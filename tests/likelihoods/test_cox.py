@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from ansatz.errors import DataError, UsageError
 from ansatz.likelihoods import Cox, create, survival_outcome
-from ansatz.likelihoods.cox import fair_log_risks
+from ansatz.likelihoods.cox import out_of_fold_log_risks
 
 
 def naive(eta, y, ties):
@@ -192,5 +192,5 @@ def test_other_rows_are_never_taken_for_those_of_the_last_call():
 
 def test_log_risks_of_folds_are_put_on_the_level_of_the_whole_fit():
     own, other = torch.tensor([0.0, 1.0, 2.0]), torch.tensor([5.0, 6.0, 6.5])
-    fair = fair_log_risks(own, [(torch.tensor([0, 1]), torch.tensor([2]), other)])
+    fair = out_of_fold_log_risks(own, [(torch.tensor([0, 1]), torch.tensor([2]), other)])
     assert_close(fair, torch.tensor([0.0, 1.0, 1.5]))

@@ -124,3 +124,9 @@ def test_columns_are_printed_as_r_prints_them():
     assert [format_p(p) for p in (1e-30, 0.01234, float("nan"))] == ["<2e-16", "0.0123", "NA"]
     assert format_column([1.5, -0.012345, float("nan")]) == ["1.5000", "-0.0123", "NA"]
     assert align(["", "Estimate", ""], [["a", "1.5", "*"]]) == ["  Estimate", "a      1.5 *"]
+
+
+def test_the_likelihood_ratio_counts_the_slopes():
+    x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+    statistic, df, p = fit_linear(create("poisson"), x, y).likelihood_ratio
+    assert (round(statistic, 3), df, round(p, 4)) == (9.036, 1, 0.0026)

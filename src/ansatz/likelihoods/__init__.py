@@ -1,4 +1,4 @@
-"""What kind of quantity is y: likelihoods p(y | f(x)) and losses."""
+"""Likelihoods p(y | f(x)) for each kind of outcome y, and losses."""
 
 from ansatz.likelihoods.registry import create as create
 from ansatz.likelihoods.registry import names as names

@@ -42,11 +42,7 @@ class Averaged(Likelihood):
     It is a likelihood, so that everything that evaluates or serves one model does so for an
     ensemble; it is not trained. One factor recalibrates it as a whole: the mixture of a likelihood
     of the whole line is stretched about its mean, the dispersions of other likelihoods are
-    multiplied.
-
-    Shapes:
-        - raw: ``(N, S, ..., P)``: the members' axis follows that of the rows.
-        - y: as for the likelihood.
+    multiplied. raw is ``(N, S, ..., P)``: the members' axis follows that of the rows.
     """
 
     def __init__(
@@ -62,16 +58,8 @@ class Averaged(Likelihood):
         self.log_weights = torch.log_softmax(weights.double(), 0)
         self.factor = float(factor)
         likelihood = self.likelihood
-        own = vars(self)
-        own["name"], own["options"], own["link_name"] = (
-            likelihood.name,
-            likelihood.options,
-            likelihood.link_name,
-        )
-        own["has_distribution"], own["event_ndim"] = (
-            likelihood.has_distribution,
-            likelihood.event_ndim,
-        )
+        for name in ("name", "options", "link_name", "has_distribution", "event_ndim"):
+            vars(self)[name] = getattr(likelihood, name)
         if likelihood.name not in STRETCHED:
             for part in self.likelihoods.modules():
                 if isinstance(part, PositiveHead):
@@ -85,7 +73,7 @@ class Averaged(Likelihood):
         return first
 
     def __getattr__(self, name: str) -> Any:
-        """What only some likelihoods have (``causes``, ``classes``) is the same for all members."""
+        """Attributes that only some likelihoods have, from the first member."""
         if name in ("causes", "classes", "cuts", "levels"):
             return getattr(self.likelihood, name)
         return super().__getattr__(name)

@@ -11,12 +11,7 @@ from torch import Tensor, nn
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.dispersion import Dispersion
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Dispersed,
-    expand_weight,
-    require_same_shape,
-    unit_and_floor,
-)
+from ansatz.likelihoods.likelihood import Dispersed, by_target, require_same_shape, unit_and_floor
 from ansatz.likelihoods.point_loss import Huber
 from ansatz.likelihoods.special.general_loss import (
     log_centre,
@@ -317,9 +312,7 @@ class Barron(Dispersed):
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood location, scale and alpha; from Huber's estimate of location."""
-        columns = y.reshape(len(y), -1)
-        rows = expand_weight(weight, y).reshape(columns.shape)
-        solved = [self._solve_constant(columns[:, k], rows[:, k], k) for k in range(rows.shape[1])]
+        solved = by_target(self._solve_constant, y, weight)
         location, c, a = (
             torch.stack(part).reshape(y.shape[1:]).to(y.dtype) for part in zip(*solved, strict=True)
         )
@@ -330,7 +323,6 @@ class Barron(Dispersed):
 
     def _solve_constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[Tensor, ...]:
         """Location, scale and a of one target."""
-        y, weight = y[weight > 0].double(), weight[weight > 0].double()
         one = copy.deepcopy(self).double()
         for name in ("unit", "floor", "known"):
             value = getattr(self.dispersion, name).double().reshape(-1)

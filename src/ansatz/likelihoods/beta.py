@@ -7,7 +7,7 @@ from scipy import special
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ansatz.likelihoods.dispersion import Dispersion
+from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
     Dispersed,
@@ -221,25 +221,14 @@ class Beta(Dispersed):
             # One row alone would be squeezed to 1/2, whatever it is.
             self.rows = expand_weight(weight, y).sum(0).clamp(min=2).detach().clone()
         y = self._in(y)
-        _, floor = unit_and_floor(y, weight)
-        mean = weighted_mean(y, weight)
-        _, unit = fit_beta(y, weight)
-        floor = floor**2 / (mean * (1 - mean))
-        unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-6)))
-        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(*beta_unit_and_floor(y, weight))
 
     def _in(self, y: Tensor) -> Tensor:
         return squeeze(y, self.rows.to(y.dtype)) if self.squeeze else y
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood mean and dispersion; the scale is the sd of y in logits."""
-        y = self._in(y)
-        logit, dispersion = fit_beta(y, weight)
-        if self.dispersion.kind == "known":
-            logit = fit_beta_mean(y, weight, self.dispersion.known)
-        mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
-        scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
-        return self.dispersion.append(logit, scale, dispersion)
+        return self.dispersion.append(*start_beta(self._in(y), weight, self.dispersion))
 
     def distribution(self, raw: Tensor) -> BetaDistribution | SqueezedDistribution:
         """Beta with mean sigmoid(raw[0]), of y or of the squeezed y."""
@@ -255,9 +244,6 @@ def beta_quantile(a: Tensor, b: Tensor, q: Tensor) -> Tensor:
     """The x with I_x(a, b) = q, from the smaller tail; no gradient.
 
     SciPy's; in the far tail, where that has few digits or none, by Newton's method in log x.
-
-    Shapes:
-        - a, b, q: the same; computed in double precision, returned in that of q.
     """
     high = q > 0.5
     value = torch.empty_like(q)
@@ -297,15 +283,31 @@ def _small_quantile(a: Tensor, b: Tensor, p: Tensor, guess: Tensor) -> Tensor:
     return x.exp()
 
 
+def beta_unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The maximum-likelihood 1/phi, and the one at which the sd is the normal's floor."""
+    _, floor = unit_and_floor(y, weight)
+    mean = weighted_mean(y, weight)
+    _, unit = fit_beta(y, weight)
+    floor = floor**2 / (mean * (1 - mean))
+    unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-6)))
+    return unit, torch.minimum(floor, unit / 2)
+
+
+def start_beta(y: Tensor, weight: Tensor, head: PositiveHead) -> tuple[Tensor, Tensor, Tensor]:
+    """The maximum-likelihood logit of the mean, the sd of y in logits, and 1/phi."""
+    logit, dispersion = fit_beta(y, weight)
+    if head.kind == "known":
+        logit = fit_beta_mean(y, weight, head.known)
+    mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
+    scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
+    return logit, scale, dispersion
+
+
 def fit_beta(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """The maximum-likelihood logit(mu) and 1/phi of the constant model; 1/phi is 0 for equal y.
 
     psi(a + b) - psi(a) = -mean(log y) and psi(a + b) - psi(b) = -mean(log(1 - y)): the
     log-likelihood is concave in (a, b), and Newton's method starts from the moments.
-
-    Shapes:
-        - y: ``(B,)`` or ``(B, K)``, strictly between 0 and 1; weight ``(B,)``.
-        - returns: ``()`` or ``(K,)`` each.
     """
     dtype, y, weight = y.dtype, y.double(), weight.double()
     log_x, log_y = weighted_mean(y.log(), weight), weighted_mean(torch.log1p(-y), weight)

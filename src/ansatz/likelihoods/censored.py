@@ -10,15 +10,16 @@ from torch import Tensor
 from ansatz.errors import DataError
 from ansatz.likelihoods.constant_fit import fit_constant
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.interval_mass import minus_log_mass, minus_log_survival, none
+from ansatz.likelihoods.interval_mass import minus_log_mass, minus_log_survival
 from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
+from ansatz.likelihoods.special.tensors import none
 from ansatz.likelihoods.support import refuse_where
 from ansatz.likelihoods.survival_outcome import check_bounds
-from ansatz.likelihoods.truncated import TruncatedDistribution, inner_likelihood
+from ansatz.likelihoods.truncated import TruncatedDistribution, Wrapped
 from ansatz.spec import TargetSpec
 
 
-class Censored(Likelihood):
+class Censored(Wrapped):
     r"""A likelihood of outcomes that may be censored on either side or both, or truncated.
 
     An outcome is (lower, upper, entry). With f, F and S the density, cdf and survival function of
@@ -66,19 +67,12 @@ class Censored(Likelihood):
         self, likelihood: str | Likelihood = "weibull", *, options: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__()
-        self.likelihood, self.options = inner_likelihood(self.name, likelihood, options)
-        self.__dict__["link_name"] = (
-            self.likelihood.link_name
-        )  # of this likelihood, not of the class
+        self.options = self._hold(likelihood, options)
 
     @property
     def dispersion(self) -> Any:
         """The dispersion's head of the likelihood inside."""
         return self.likelihood.dispersion
-
-    def outputs(self, target: TargetSpec) -> int:
-        """As the likelihood inside."""
-        return self.likelihood.outputs(TargetSpec(target.shape))
 
     def check(self, y: Tensor) -> None:
         """Ordered ends with a part in the support; exact outcomes as the inner likelihood."""
@@ -122,10 +116,6 @@ class Censored(Likelihood):
         if bool(((y[..., 0] == y[..., 1]) & (y[..., 2] == -math.inf)).all()):
             return shift, scale
         return fit_constant(self, y, weight, shift, scale), scale
-
-    def relax_shapes(self) -> None:
-        """As the likelihood inside."""
-        self.likelihood.relax_shapes()
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood; every branch gets harmless numbers on rows of another."""

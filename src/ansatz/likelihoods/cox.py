@@ -164,7 +164,7 @@ class Cox(Likelihood):
 Fold = tuple[Tensor, Tensor, Tensor]  # rows of a model, rows it left out, its log-risks of all
 
 
-def fair_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
+def out_of_fold_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
     """Each row's log-risk by the model that left it out; its own where none did.
 
     A flexible model's log-risks of its training rows know too well who had the event: those left

@@ -289,10 +289,6 @@ def fit_dirichlet(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     The log-likelihood is concave in a, and its Hessian a diagonal plus a constant, so that Newton's
     step costs no matrix (Minka). It starts from the moments.
 
-    Shapes:
-        - y: ``(B, K)``, weight ``(B,)``.
-        - returns: ``(K,)``, adding up to 0, and ``()``.
-
     References:
         Minka (2000), Estimating a Dirichlet distribution, section 1.
         https://tminka.github.io/papers/dirichlet/

@@ -38,9 +38,6 @@ class PositiveHead(Resized):
     Before ``observe`` the unit is 1 and the floor 1e-3, so that a raw number of -50 divides by
     nothing that float32 cannot hold.
 
-    Args:
-        dispersion: which of the three.
-
     Shapes:
         - raw: ``(..., P)``; its last entry is r when predicted.
         - returns: ``(...)``.
@@ -91,12 +88,7 @@ class PositiveHead(Resized):
         return r
 
     def append(self, shift: Tensor, scale: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Shift and scale of all raw numbers: those of the first one, then the head's own.
-
-        Shapes:
-            - shift, scale, value: ``()``, or ``(K,)`` for K targets.
-            - returns: ``(P,)`` each, or ``(K, P)``.
-        """
+        """Shift and scale of all raw numbers: those of the first one, then the head's own."""
         r = self.start(value)
         if not self.outputs:
             return shift.unsqueeze(-1), scale.unsqueeze(-1)

@@ -1,4 +1,4 @@
-"""What a likelihood predicts: distributions of numbers and of vectors."""
+"""Distributions that likelihoods predict, of numbers and of vectors."""
 
 import math
 from itertools import pairwise
@@ -151,6 +151,18 @@ class Distribution:
         like = self.mean
         u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
         return self.icdf(u)
+
+
+class LogMeanDistribution(Distribution):
+    """Distributions by the logarithm of their mean and a dispersion, of one shape."""
+
+    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
+        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
+
+    @property
+    def mean(self) -> Tensor:
+        """mu."""
+        return self.log_mean.exp()
 
 
 def _has_gradient(part: object) -> bool:
@@ -318,13 +330,9 @@ class VectorDistribution(Distribution):
         .. math:: E\|Y - y\| - \tfrac12 E\|Y - Y'\|
 
         with the Euclidean norm; for K = 1 it is the CRPS. Neighbouring draws stand for the
-        independent pair Y, Y', which needs no double sum and has no bias. Without a generator a
-        fixed one is used, so that the same distribution and outcome have the same score.
-
-        Args:
-            y: ``(..., K)``.
-            draws: the error falls with its square root.
-            generator: whose numbers are used.
+        independent pair Y, Y', which needs no double sum and has no bias. The error falls with the
+        root of ``draws``. Without a generator a fixed one is used, so that the same distribution
+        and outcome have the same score.
 
         References:
             Gneiting and Raftery (2007), Strictly proper scoring rules, section 4.3.

@@ -6,7 +6,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.distribution import LogMeanDistribution
 from ansatz.likelihoods.likelihood import (
     Dispersed,
     require_same_shape,
@@ -26,7 +26,7 @@ from ansatz.likelihoods.special.logarithms import soft_cap, soft_clamp
 from ansatz.likelihoods.special.tensors import elementwise, in_double, wide
 
 
-class GammaDistribution(Distribution):
+class GammaDistribution(LogMeanDistribution):
     """Gamma with mean mu and variance phi mu^2: shape a = 1 / phi, rate a / mu.
 
     Args:
@@ -42,18 +42,10 @@ class GammaDistribution(Distribution):
 
     lower = 0.0
 
-    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
-        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
-
     @property
     def shape(self) -> Tensor:
         """a = 1 / phi."""
         return 1 / self.dispersion
-
-    @property
-    def mean(self) -> Tensor:
-        """mu."""
-        return self.log_mean.exp()
 
     @property
     def variance(self) -> Tensor:

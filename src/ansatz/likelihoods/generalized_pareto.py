@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import Likelihood, expand_weight, require_same_shape
+from ansatz.likelihoods.likelihood import Likelihood, by_target, require_same_shape
 from ansatz.likelihoods.special.logarithms import (
     continued,
     log_complement,
@@ -178,7 +178,7 @@ def _log_beyond(x: Tensor) -> Tensor:
 
 
 class GeneralizedPareto(Likelihood):
-    r"""What lies above a high threshold: the limit distribution of exceedances (Pickands).
+    r"""Exceedances over a high threshold: their limit distribution (Pickands).
 
     .. math:: -\log p(y) = \log\sigma + \left(1 + \frac1\xi\right) \log\left(1 + \xi\frac{y}{\sigma}
               \right), \qquad 0 \le y \;(\le -\sigma/\xi \text{ where } \xi < 0)
@@ -251,16 +251,13 @@ class GeneralizedPareto(Likelihood):
 
         Zeros alone have no finite maximum-likelihood log scale: they start from a scale of 1e-3.
         """
-        columns = y.reshape(len(y), -1)
-        weights = expand_weight(weight, y).reshape(columns.shape)
-        solved = [self._constant(*pair) for pair in zip(columns.T, weights.T, strict=True)]
+        solved = by_target(self._constant, y, weight)
         eta, xi = (
             torch.tensor(part).to(y).reshape(y.shape[1:]) for part in zip(*solved, strict=True)
         )
         return self.excess.append(eta, torch.ones_like(eta), xi - self.least)
 
-    def _constant(self, y: Tensor, weight: Tensor) -> tuple[float, float]:
-        y, weight = y[weight > 0].double(), weight[weight > 0].double()
+    def _constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[float, float]:
         known = float(self.excess.known) + self.least if self.excess.kind == "known" else None
         if not bool((y > 0).any()):
             return math.log(1e-3), 0.0 if known is None else known

@@ -8,6 +8,7 @@ from torch import Tensor
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.likelihoods.special.logarithms import soft_cap
+from ansatz.likelihoods.special.tensors import none
 
 LARGEST = 1e30  # of a loss, from where on it grows like a logarithm: float32 holds its gradient
 
@@ -20,11 +21,6 @@ def minus_log_mass(
     In double precision and with a gradient that is finite wherever the raw numbers are: a branch
     that a row does not need sees harmless numbers, and an interval so far out that both of its
     tails agree to the last digit is evaluated by the density.
-
-    Shapes:
-        - raw: ``(..., P)``.
-        - lower, upper, rows: ``(...)``.
-        - returns: ``(...)``, in raw's precision.
     """
     if rows is None:
         rows = torch.ones_like(lower, dtype=torch.bool)
@@ -46,19 +42,11 @@ def minus_log_survival(likelihood: Likelihood, raw: Tensor, y: Tensor, rows: Ten
 
 @torch.no_grad()
 def nothing_below(distribution: Distribution, value: Tensor) -> Tensor:
-    """Where P(Y <= value) is 0 by the support alone."""
+    """True where P(Y <= value) is 0 by the support alone."""
     below, edge = value < distribution.lower, value == distribution.lower
     if none(edge):
         return below | (value == -math.inf)
     return below | (edge & ~(distribution.cdf(value) > 0)) | (value == -math.inf)
-
-
-def none(rows: Tensor) -> bool:
-    """Whether no row is meant, so that its branch may be left out; False where nobody can know."""
-    try:
-        return not bool(rows.any())
-    except RuntimeError:  # inside vmap, and on the meta device
-        return False
 
 
 def _tail(tail: str, likelihood: Likelihood, raw: Tensor, y: Tensor, rows: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.distribution import Distribution, bisect
+from ansatz.likelihoods.distribution import LogMeanDistribution, bisect
 from ansatz.likelihoods.likelihood import (
     Dispersed,
     require_same_shape,
@@ -26,7 +26,7 @@ from ansatz.likelihoods.special.roots import positive_quantile
 from ansatz.likelihoods.special.tensors import elementwise, wide
 
 
-class InverseGaussianDistribution(Distribution):
+class InverseGaussianDistribution(LogMeanDistribution):
     """Inverse Gaussian with mean mu and variance phi mu^3; the textbooks' lambda is 1 / phi.
 
     Args:
@@ -41,14 +41,6 @@ class InverseGaussianDistribution(Distribution):
     """
 
     lower = 0.0
-
-    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
-        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
-
-    @property
-    def mean(self) -> Tensor:
-        """mu."""
-        return self.log_mean.exp()
 
     @property
     def variance(self) -> Tensor:

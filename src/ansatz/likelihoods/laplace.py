@@ -121,13 +121,13 @@ class Laplace(Dispersed):
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the scale."""
         sd, floor = unit_and_floor(y, weight)
-        _, b = _median_and_deviation(y, weight)
+        _, b = median_and_deviation(y, weight)
         unit = torch.where(b > 0, b, sd / 2**0.5)
         self.dispersion.observe(unit, torch.minimum(floor / 2**0.5, unit / 2))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Median of y and the mean absolute deviation from it."""
-        median, b = _median_and_deviation(y, weight)
+        median, b = median_and_deviation(y, weight)
         return self.dispersion.append(median, torch.where(b > 0, b, torch.ones_like(b)), b)
 
     def distribution(self, raw: Tensor) -> LaplaceDistribution:
@@ -135,6 +135,7 @@ class Laplace(Dispersed):
         return LaplaceDistribution(raw[..., 0], self.dispersion(raw))
 
 
-def _median_and_deviation(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+def median_and_deviation(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The median of y and the mean absolute deviation from it."""
     median = weighted_median(y, weight)
     return median, weighted_mean((y - median).abs(), weight)

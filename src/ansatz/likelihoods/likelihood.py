@@ -1,5 +1,6 @@
 """The second axis: what kind of quantity is y, and how a network's raw numbers describe it."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -95,7 +96,7 @@ class Likelihood(Resized):
         )
 
     def training_loss(self, raw: Tensor, y: Any) -> Tensor:
-        """What the optimiser minimises; ``loss`` unless a likelihood trains better otherwise."""
+        """The loss that the optimiser minimises; ``loss`` unless a likelihood overrides it."""
         return self.loss(raw, y)
 
     def distribution(self, raw: Tensor) -> Distribution:
@@ -113,7 +114,7 @@ class Likelihood(Resized):
         return self.distribution(raw), y
 
     def point(self, raw: Tensor) -> Tensor:
-        """What ``predict`` returns: the mean, unless the likelihood overrides it."""
+        """The prediction of ``predict``: the mean, unless the likelihood overrides it."""
         return self.distribution(raw).mean
 
     def unit_deviance(self, raw: Tensor, y: Any) -> Tensor:
@@ -198,6 +199,14 @@ def weighted_median(y: Tensor, weight: Tensor) -> Tensor:
     first = (mass >= half).int().argmax(0, keepdim=True)
     second = (mass > half).int().argmax(0, keepdim=True)
     return ((y.gather(0, first) + y.gather(0, second)) / 2).squeeze(0)
+
+
+def by_target(solve: Callable[[Tensor, Tensor, int], Any], y: Tensor, weight: Tensor) -> list[Any]:
+    """Calls ``solve(y, weight, k)`` on the observed rows of every target, in double precision."""
+    columns = y.reshape(len(y), -1)
+    rows = expand_weight(weight, y).reshape(columns.shape)
+    pairs = enumerate(zip(columns.unbind(1), rows.unbind(1), strict=True))
+    return [solve(c[w > 0].double(), w[w > 0].double(), k) for k, (c, w) in pairs]
 
 
 def unit_and_floor(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:

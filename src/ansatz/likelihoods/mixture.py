@@ -1,4 +1,4 @@
-"""What an ensemble predicts: the mixture of its members' distributions."""
+"""Mixtures of distributions, as ensembles predict them."""
 
 import math
 from collections.abc import Callable, Sequence

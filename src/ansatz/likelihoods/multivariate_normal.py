@@ -211,6 +211,9 @@ class MultivariateNormal(Likelihood):
         if len(target.event) != 1 or target.event[0] < 1:
             raise ValueError(f"{self.name} needs vectors, TargetSpec(event=(K,)), got {target}.")
         self._resize(size := target.event[0])
+        return self._count(size)
+
+    def _count(self, size: int) -> int:
         if not self.dispersion.outputs:
             return size
         return 2 * size + (size * (size - 1) // 2 if self.covariance == "full" else 0)
@@ -283,10 +286,7 @@ class MultivariateNormal(Likelihood):
             size = count // 2
         else:  # count = K (K + 3) / 2
             size = (math.isqrt(9 + 8 * count) - 3) // 2
-        expected = size
-        if self.dispersion.outputs:
-            expected = 2 * size + (size * (size - 1) // 2 if self.covariance == "full" else 0)
-        if expected != count or (self.size and size != self.size):
+        if self._count(size) != count or (self.size and size != self.size):
             raise ValueError(
                 f"{self.name} got raw {tuple(raw.shape)}: {count} raw numbers do not describe "
                 f"vectors of {self.size or 'any number of'} outcomes."

@@ -6,7 +6,7 @@ import torch
 from scipy import special
 from torch import Tensor
 
-from ansatz.likelihoods.distribution import Distribution
+from ansatz.likelihoods.distribution import LogMeanDistribution
 from ansatz.likelihoods.likelihood import (
     Dispersed,
     expand_weight,
@@ -23,7 +23,7 @@ from ansatz.likelihoods.special.roots import count_search
 from ansatz.likelihoods.special.tensors import elementwise, in_double
 
 
-class NegativeBinomialDistribution(Distribution):
+class NegativeBinomialDistribution(LogMeanDistribution):
     """Counts with mean mu and variance mu + alpha mu^2 (NB2): Poisson with a gamma rate.
 
     In SciPy's terms n = 1 / alpha and p = 1 / (1 + alpha mu).
@@ -41,14 +41,6 @@ class NegativeBinomialDistribution(Distribution):
 
     discrete = True
     lower = 0.0
-
-    def __init__(self, log_mean: Tensor, dispersion: Tensor) -> None:
-        self.log_mean, self.dispersion = torch.broadcast_tensors(log_mean, dispersion)
-
-    @property
-    def mean(self) -> Tensor:
-        """mu."""
-        return self.log_mean.exp()
 
     @property
     def variance(self) -> Tensor:

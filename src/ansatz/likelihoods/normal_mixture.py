@@ -138,16 +138,17 @@ def _unpack(theta: Tensor, centre: Tensor, unit: Tensor) -> MixtureFit:
 
 
 def _quantiles(z: Tensor, weight: Tensor, components: int) -> Tensor:
+    """The quantiles of z at the levels (k - 1/2) / components."""
     levels = (torch.arange(components).to(z) + 0.5) / components
     ordered, order = z.sort()
-    mass = weight[order].cumsum(0)
-    return ordered[torch.searchsorted(mass, levels).clamp(max=len(z) - 1)]
+    return ordered[torch.searchsorted(weight[order].cumsum(0), levels).clamp(max=len(z) - 1)]
 
 
 def _climb(theta: Tensor, z: Tensor, weight: Tensor, least: Tensor) -> Tensor:
     """EM to a neighbourhood, then Newton's method until the gradient is nothing."""
     if len(z) > 2 * _THINNED:  # first on evenly spaced order statistics, then on all rows
-        theta = _climb(theta, *_thin(z, weight), least)
+        few = _quantiles(z, weight, _THINNED)
+        theta = _climb(theta, few, torch.full_like(few, 1 / _THINNED), least)
     else:
         for _ in range(100):
             theta = _em_step(theta, z, weight, least)
@@ -196,13 +197,6 @@ def _newton_step(gradient: Tensor, hessian: Tensor) -> Tensor:
     curvature = curvature.abs().clamp(min=1e-9)
     step = axes @ ((axes.T @ gradient) / curvature)
     return step / (step.abs().max() / 2).clamp(min=1)
-
-
-def _thin(z: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    levels = (torch.arange(_THINNED).to(z) + 0.5) / _THINNED
-    ordered, order = z.sort()
-    place = torch.searchsorted(weight[order].cumsum(0), levels).clamp(max=len(z) - 1)
-    return ordered[place], torch.full_like(levels, 1 / _THINNED)
 
 
 def _em_step(theta: Tensor, z: Tensor, weight: Tensor, least: Tensor) -> Tensor:

@@ -124,7 +124,7 @@ class NormalMixtureDistribution(Distribution):
 
     @property
     def modes(self) -> Tensor:
-        """How many local maxima the density has, of those a quarter sd of a component apart."""
+        """Counts the local maxima of the density that are a quarter sd of a component apart."""
         with torch.no_grad():
             return self._brackets()[1].sum(-1)
 

@@ -22,19 +22,14 @@ class RiskSets(NamedTuple):
     are taken in log space and only by adding: with entries, each run is cut into blocks of
     1, 2, 4, ... event times (at most two of a size), and an event time adds up the blocks that
     hold it. A difference of running sums would lose all digits when log-risks lie far apart.
-
-    Shapes:
-        - times, weight: ``(K,)``, the distinct event times and the weight of the rows that die.
-        - first, last: ``(N,)``, the run of each row, its own event left out.
-        - events, place: ``(M,)``, the rows with an event, and which event time it is.
     """
 
-    times: Tensor
-    weight: Tensor
-    first: Tensor
-    last: Tensor
-    events: Tensor
-    place: Tensor
+    times: Tensor  # (K,) the distinct event times
+    weight: Tensor  # (K,) of the rows that die then
+    first: Tensor  # (N,) the run of each row, its own event left out
+    last: Tensor  # (N,)
+    events: Tensor  # (M,) the rows with an event
+    place: Tensor  # (M,) which event time it is
 
     @classmethod
     def of(cls, time: Tensor, event: Tensor, entry: Tensor, weight: Tensor) -> "RiskSets":
@@ -50,12 +45,7 @@ class RiskSets(NamedTuple):
         return cls(times, dead, first, last, events, place)
 
     def log_sums(self, value: Tensor) -> tuple[Tensor, Tensor]:
-        """log sum exp(value) over the rows at risk that do not die, and over those that do.
-
-        Shapes:
-            - value: ``(N,)``.
-            - returns: ``(K,)`` each; about ``EMPTY`` where there is no such row.
-        """
+        """log sum exp(value) over the rows at risk that do not die, and over those that do."""
         dead = _log_sum(value[self.events], self.place, len(self.times))
         if not len(self.times) or bool((self.first > 0).any()):
             return self._blocks(value)[0], dead
@@ -214,9 +204,6 @@ def tie_term(weight: Tensor, u: Tensor, ties: Ties) -> Tensor:
 
     The gamma functions extend this to a W that is not a whole number, at no cost for large ones.
 
-    Shapes:
-        - weight, u: ``(K,)``; returns ``(K,)``.
-
     References:
         Efron (1977), section 4; Breslow (1974), Covariance analysis of censored survival data.
     """
@@ -228,7 +215,7 @@ def tie_term(weight: Tensor, u: Tensor, ties: Ties) -> Tensor:
 
 
 def _efron(weight: Tensor, u: Tensor) -> Tensor:
-    """What Efron's term has more than Breslow's; nothing where one row dies alone."""
+    """Efron's term less Breslow's; 0 where one row dies alone."""
     far = u > 36  # survivors outweigh the dead by 1e15: the order of deaths makes no difference
     log_y = weight.log() + torch.where(far, 0.0, u)
     close = ~far & (log_y < 2.1)  # y = c - W < 8

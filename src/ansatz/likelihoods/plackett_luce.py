@@ -145,11 +145,6 @@ def ranking_loss(scores: Tensor, order: Tensor, unranked: Unranked) -> Tensor:
 
     The denominators are one cumulative log-sum-exp from the last place to the first, so nothing
     overflows, and a pad is in none of them.
-
-    Shapes:
-        - scores: ``(..., K)``.
-        - order: ``(..., L)`` codes, best first; -1 behind the last.
-        - returns: ``(...)``.
     """
     ranked = order >= 0
     mine = scores.gather(-1, order.clamp(min=0))  # (..., L)

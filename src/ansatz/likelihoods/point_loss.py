@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.dispersion import UnitScale
+from ansatz.likelihoods.laplace import median_and_deviation
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -113,13 +114,11 @@ class MAE(PointLoss):
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The unit of the training loss, the mean absolute deviation."""
-        deviation = (y - weighted_median(y, weight)).abs()
-        self.unit.observe(weighted_mean(deviation, weight))
+        self.unit.observe(median_and_deviation(y, weight)[1])
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The median of y and the mean absolute deviation from it."""
-        median = weighted_median(y, weight)
-        deviation = weighted_mean((y - median).abs(), weight)
+        median, deviation = median_and_deviation(y, weight)
         return median.unsqueeze(-1), torch.where(deviation > 0, deviation, 1.0).unsqueeze(-1)
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:

@@ -26,22 +26,17 @@ class Comparisons(NamedTuple):
     Inside a group every item has beaten every other, if only by way of others; then the group has
     finite maximum-likelihood scores, and only then (Ford 1957; Hunter 2004, assumption 1).
 
-    Args:
-        group: ``(K,)`` the group of each item.
-        level: ``(G,)`` of each group: 0 for the main one, the largest; -1 for those whose items
-            only ever lost against it or its inferiors, -2 below these, and 1, 2, ... above.
-        linked: ``(G,)`` False for groups without a way to or from the main one.
-        compared: ``(K,)`` False for items that were never compared with any other.
-
     References:
         Ford (1957), Solution of a ranking problem from binary comparisons. American Mathematical
         Monthly 64, 28-33.
     """
 
-    group: Codes
+    group: Codes  # (K,) the group of each item
+    # (G,) 0 for the main group, the largest; -1 for those whose items only ever lost against it or
+    # its inferiors, -2 below these, and 1, 2, ... above
     level: Codes
-    linked: NDArray[np.bool_]
-    compared: NDArray[np.bool_]
+    linked: NDArray[np.bool_]  # (G,) False without a way to or from the main group
+    compared: NDArray[np.bool_]  # (K,) False for items never compared with any other
 
     def apart(self) -> list[Codes]:
         """The items of each group that rankings do not link with the main one."""

@@ -12,7 +12,7 @@ from ansatz.likelihoods.dispersion import Dispersion, PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import (
     Dispersed,
-    expand_weight,
+    by_target,
     require_same_shape,
     unit_and_floor,
     weighted_median,
@@ -246,11 +246,7 @@ class StudentT(Dispersed):
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The maximum-likelihood location, scale and nu, by a trust-region Newton method."""
-        columns = y.reshape(len(y), -1)
-        weights = expand_weight(weight, y).reshape(columns.shape)
-        solved = [
-            self._solve_constant(columns[:, k], weights[:, k], k) for k in range(columns.shape[1])
-        ]
+        solved = by_target(self._solve_constant, y, weight)
         location, sigma, nu = (
             torch.stack(part).reshape(y.shape[1:]).to(y.dtype) for part in zip(*solved, strict=True)
         )
@@ -266,7 +262,6 @@ class StudentT(Dispersed):
 
     def _solve_constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[Tensor, ...]:
         """Location, scale and nu of one target, all in double precision."""
-        y, weight = y[weight > 0].double(), weight[weight > 0].double()
         centre = weighted_median(y, weight)
         unit, floor, known = (
             v.double().reshape(-1).expand(max(v.numel(), target + 1))[target]

@@ -97,7 +97,7 @@ class Sum(Likelihood):
         return 1 if self.classes == 2 else self.classes
 
     def check(self, y: Tensor) -> None:
-        """What every term accepts."""
+        """Rejects what a term rejects."""
         for loss in self._likelihoods():
             loss.check(y)
 

@@ -9,8 +9,8 @@ from ansatz.likelihoods.distribution import Distribution
 class _Moved(Distribution):
     """The distribution of an affine map of Y: ``_in`` leads back to the base, ``_out`` from it."""
 
-    base: Distribution
-    log_slope: Tensor  # the log of the slope of _in
+    _inside: Distribution
+    _log_slope: Tensor  # the log of the slope of _in
 
     def _in(self, y: Tensor) -> Tensor:
         raise NotImplementedError
@@ -21,43 +21,43 @@ class _Moved(Distribution):
     @property
     def mean(self) -> Tensor:
         """That of the base, moved."""
-        return self._out(self.base.mean)
+        return self._out(self._inside.mean)
 
     @property
     def mode(self) -> Tensor:
         """That of the base, moved."""
-        return self._out(self.base.mode)
+        return self._out(self._inside.mode)
 
     @property
     def entropy(self) -> Tensor:
         """That of the base less the log slope."""
-        return self.base.entropy - self.log_slope
+        return self._inside.entropy - self._log_slope
 
     def log_prob(self, y: Tensor) -> Tensor:
         """The base's log density at the point moved back, plus the log slope."""
-        return self.base.log_prob(self._in(y)) + self.log_slope
+        return self._inside.log_prob(self._in(y)) + self._log_slope
 
     def cdf(self, y: Tensor) -> Tensor:
         """The base's at the point moved back."""
-        return self.base.cdf(self._in(y))
+        return self._inside.cdf(self._in(y))
 
     def log_cdf(self, y: Tensor) -> Tensor:
         """The base's at the point moved back."""
-        return self.base.log_cdf(self._in(y))
+        return self._inside.log_cdf(self._in(y))
 
     def log_survival(self, y: Tensor) -> Tensor:
         """The base's at the point moved back."""
-        return self.base.log_survival(self._in(y))
+        return self._inside.log_survival(self._in(y))
 
     def icdf(self, q: Tensor) -> Tensor:
         """The base's quantile, moved."""
-        return self._out(self.base.icdf(q))
+        return self._out(self._inside.icdf(q))
 
     def sample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
         """The base's draws, moved."""
-        return self._out(self.base.sample(shape, generator))
+        return self._out(self._inside.sample(shape, generator))
 
 
 class Scaled(_Moved):
@@ -75,8 +75,11 @@ class Scaled(_Moved):
         self.base, self.factor, self.centre = base, float(factor), base.mean
 
     @property
-    def log_slope(self) -> Tensor:  # type: ignore[override]
-        """-log c."""
+    def _inside(self) -> Distribution:  # type: ignore[override]
+        return self.base
+
+    @property
+    def _log_slope(self) -> Tensor:  # type: ignore[override]
         return -torch.tensor(self.factor, dtype=self.centre.dtype).log()
 
     def _in(self, y: Tensor) -> Tensor:
@@ -93,11 +96,11 @@ class Scaled(_Moved):
     @property
     def variance(self) -> Tensor:
         """c^2 times that of the base."""
-        return self.factor**2 * self.base.variance
+        return self.factor**2 * self._inside.variance
 
     def crps(self, y: Tensor) -> Tensor:
         """C times the base's at the point moved back."""
-        return self.factor * self.base.crps(self._in(y))
+        return self.factor * self._inside.crps(self._in(y))
 
 
 class SqueezedDistribution(_Moved):
@@ -129,13 +132,11 @@ class SqueezedDistribution(_Moved):
         self.lower, self.upper = -margin, 1 + margin
 
     @property
-    def base(self) -> Distribution:  # type: ignore[override]
-        """The distribution of Y'."""
+    def _inside(self) -> Distribution:  # type: ignore[override]
         return self.inner
 
     @property
-    def log_slope(self) -> Tensor:  # type: ignore[override]
-        """log((n - 1) / n)."""
+    def _log_slope(self) -> Tensor:  # type: ignore[override]
         return self.slope.log()
 
     def _in(self, y: Tensor) -> Tensor:

@@ -231,7 +231,28 @@ class TruncatedDistribution(Distribution):
         return first, second
 
 
-class Truncated(Likelihood):
+class Wrapped(Likelihood):
+    """A likelihood with another one inside, whose raw numbers, links and shapes are its own."""
+
+    likelihood: Likelihood
+
+    def _hold(
+        self, likelihood: str | Likelihood, options: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        self.likelihood, remake = inner_likelihood(self.name, likelihood, options)
+        vars(self)["link_name"] = self.likelihood.link_name  # not of the class
+        return remake
+
+    def outputs(self, target: TargetSpec) -> int:
+        """As the likelihood inside."""
+        return self.likelihood.outputs(TargetSpec(target.shape, target.classes))
+
+    def relax_shapes(self) -> None:
+        """As the likelihood inside."""
+        self.likelihood.relax_shapes()
+
+
+class Truncated(Wrapped):
     r"""A likelihood restricted to lower < Y <= upper: outcomes outside are never recorded.
 
     .. math:: -\log p(y) + \log(F(u) - F(l))
@@ -273,19 +294,12 @@ class Truncated(Likelihood):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.likelihood, remake = inner_likelihood(self.name, likelihood, options)
-        self.__dict__["link_name"] = (
-            self.likelihood.link_name
-        )  # of this likelihood, not of the class
+        remake = self._hold(likelihood, options)
         self.options = {**remake, "lower": lower, "upper": upper}
         self.lower = -math.inf if lower is None else float(lower)
         self.upper = math.inf if upper is None else float(upper)
         if not self.lower < self.upper:
             raise UsageError(f"truncated needs lower < upper, got {lower} and {upper}.")
-
-    def outputs(self, target: TargetSpec) -> int:
-        """As the likelihood inside."""
-        return self.likelihood.outputs(target)
 
     def check(self, y: Tensor) -> None:
         """Within the bounds and the support of the likelihood inside."""
@@ -302,10 +316,6 @@ class Truncated(Likelihood):
         """The maximum-likelihood constant, from that of the likelihood without bounds."""
         shift, scale = self.likelihood.start(y, weight)
         return fit_constant(self, y, weight, shift, scale), scale
-
-    def relax_shapes(self) -> None:
-        """As the likelihood inside."""
-        self.likelihood.relax_shapes()
 
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ansatz.likelihoods.dispersion import Dispersion, Resized
 from ansatz.likelihoods.likelihood import (
     Dispersed,
-    expand_weight,
+    by_target,
     require_same_shape,
     unit_and_floor,
     weighted_mean,
@@ -88,9 +88,7 @@ class Tweedie(Dispersed):
         Zeros alone have no finite maximum-likelihood log mean: they start from a mean of 1e-3.
         """
         mean, sd = weighted_mean(y, weight), weighted_sd(y, weight)
-        columns = y.reshape(len(y), -1)
-        weights = expand_weight(weight, y).reshape(columns.shape)
-        solved = [self._constant(columns[:, k], weights[:, k], k) for k in range(columns.shape[1])]
+        solved = by_target(self._constant, y, weight)
         phi, p = (
             torch.tensor(part).to(y).reshape(y.shape[1:]) for part in zip(*solved, strict=True)
         )
@@ -101,7 +99,6 @@ class Tweedie(Dispersed):
 
     def _constant(self, y: Tensor, weight: Tensor, target: int) -> tuple[float, float]:
         """phi and p of one target."""
-        y, weight = y[weight > 0].double(), weight[weight > 0].double()
         unit, floor, known = (
             float(v.double().reshape(-1).expand(max(v.numel(), target + 1))[target])
             for v in (self.dispersion.unit, self.dispersion.floor, self.dispersion.known)

@@ -97,7 +97,7 @@ class TweedieDistribution(Distribution):
         return torch.where(y >= 0, value, 0.0).to(y)
 
     def _tails(self, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Where 0 < y < infinity; log P(Y <= y) and log P(Y > y) there; log P(Y = 0)."""
+        """True for 0 < y < infinity; log P(Y <= y) and log P(Y > y) there; log P(Y = 0)."""
         y, *rest = torch.broadcast_tensors(y, self.log_mean, self.dispersion, self.power)
         value, *parameters = wide(y, *rest)
         positive = (value > 0) & (value < math.inf)

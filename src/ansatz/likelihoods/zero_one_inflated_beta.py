@@ -6,15 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import log_softmax
 
-from ansatz.likelihoods.beta import BetaDistribution, fit_beta, fit_beta_mean
+from ansatz.likelihoods.beta import BetaDistribution, beta_unit_and_floor, start_beta
 from ansatz.likelihoods.distribution import Distribution
-from ansatz.likelihoods.likelihood import (
-    Dispersed,
-    expand_weight,
-    unit_and_floor,
-    weighted_mean,
-    weighted_sd,
-)
+from ansatz.likelihoods.likelihood import Dispersed, expand_weight
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.support import refuse_outside
@@ -198,13 +192,7 @@ class ZeroOneInflatedBeta(Dispersed):
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """Unit and floor of the dispersion, from the outcomes between 0 and 1."""
-        between, inner = _between(y, weight)
-        _, floor = unit_and_floor(between, inner)
-        mean = weighted_mean(between, inner)
-        _, unit = fit_beta(between, inner)
-        floor = floor**2 / (mean * (1 - mean))
-        unit = torch.where(unit > 0, unit, torch.maximum(2 * floor, torch.full_like(unit, 1e-6)))
-        self.dispersion.observe(unit, torch.minimum(floor, unit / 2))
+        self.dispersion.observe(*beta_unit_and_floor(*_between(y, weight)))
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """The shares of 0 and 1, and the maximum-likelihood beta distribution between them.
@@ -213,14 +201,9 @@ class ZeroOneInflatedBeta(Dispersed):
         """
         full = expand_weight(weight, y)
         counts = [torch.where(y == end, full, 0).sum(0) for end in (0, 1)]
-        between, inner = _between(y, weight)
         counts.append(torch.where((y > 0) & (y < 1), full, 0).sum(0))
         zero, one, rest = (torch.where(c > 0, c, 0.5).log() for c in counts)
-        logit, dispersion = fit_beta(between, inner)
-        if self.dispersion.kind == "known":
-            logit = fit_beta_mean(between, inner, self.dispersion.known)
-        mean, sd = weighted_mean(between, inner), weighted_sd(between, inner)
-        scale = torch.where(sd > 0, (sd / (mean * (1 - mean))).clamp(max=1), 1.0)
+        logit, scale, dispersion = start_beta(*_between(y, weight), self.dispersion)
         r = self.dispersion.start(dispersion).expand_as(logit)
         shifts, scales = [logit, zero - rest, one - rest], [scale, *[torch.ones_like(scale)] * 2]
         if self.dispersion.outputs:

@@ -9,4 +9,4 @@ from ansatz.linear.residuals import leverage as leverage
 from ansatz.linear.residuals import residuals as residuals
 from ansatz.linear.result import LinearFit as LinearFit
 from ansatz.linear.summary import Summary as Summary
-from ansatz.linear.targets import join_targets as join_targets
+from ansatz.linear.result import join_targets as join_targets

@@ -1,4 +1,4 @@
-"""How sure a linear fit is of its coefficients."""
+"""Covariance matrices of the coefficients of a linear fit."""
 
 import torch
 from torch import Tensor
@@ -129,7 +129,7 @@ def invert(matrix: Tensor) -> Tensor:
     return torch.cholesky_inverse(factor) / root.unsqueeze(1) / root
 
 
-def as_they_came(
+def in_original_units(
     covariance: Tensor, model: LinearLikelihood, criterion: Criterion, design: Design
 ) -> tuple[Tensor, tuple[tuple[int, int], ...]]:
     """The covariance of the raw coefficients in the columns' own units, and what they belong to."""

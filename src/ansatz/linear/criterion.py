@@ -91,7 +91,7 @@ class Criterion:
         return self.matrix[rows] @ self.table(theta)
 
     def z(self, theta: Tensor, rows: slice = slice(None)) -> Tensor:
-        """What each row's loss depends on, ``(B, Z)``."""
+        """The numbers that each row's loss depends on, ``(B, Z)``."""
         z = self.linear(theta, rows)
         if self.offset is not None:
             z[:, 0] += self.offset[rows]

@@ -11,21 +11,13 @@ from ansatz.errors import DataError, UsageError
 
 
 class DesignRows(NamedTuple):
-    """Columns, outcomes and weights of the rows that count, in float64.
+    """Columns, outcomes and weights of the rows that count, in float64."""
 
-    Args:
-        x: ``(N, D)``.
-        y: ``(N,)``, or ``(N, L)`` where an outcome is a vector; codes stay whole numbers.
-        weight: ``(N,)`` frequency weights, positive.
-        precision: ``(N,)`` R's prior weights, positive; None when not given.
-        offset: ``(N,)``; None when not given.
-    """
-
-    x: Tensor
-    y: Tensor
-    weight: Tensor
-    precision: Tensor | None
-    offset: Tensor | None
+    x: Tensor  # (N, D)
+    y: Tensor  # (N,), or (N, L) where an outcome is a vector; codes stay whole numbers
+    weight: Tensor  # (N,) frequency weights, positive
+    precision: Tensor | None  # (N,) R's prior weights, positive
+    offset: Tensor | None  # (N,)
 
     @classmethod
     def of(
@@ -227,7 +219,7 @@ def _combination(factor: Tensor, kept: Tensor, j: int, constant: bool) -> dict[i
 def _words(
     combination: dict[int, float], kept: Tensor, scale: Tensor, own: Tensor, names: Sequence[str]
 ) -> str:
-    """What determines a column, in its own units: '2 a - b', or 'a constant'."""
+    """Describes what determines a column, in its own units: '2 a - b', or 'a constant'."""
     if not combination:
         return "a constant"
     parts = []

@@ -1,13 +1,12 @@
 """Average marginal effects, in the place of R's coefficient table for networks."""
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ansatz.errors import UsageError
-from ansatz.linear.summary import align, format_column, plain
+from ansatz.linear.summary import Printed, align, format_column, plain
 
 if TYPE_CHECKING:
     import pandas
@@ -17,7 +16,7 @@ Predict = Callable[["pandas.DataFrame"], Any]
 
 
 class Effect(NamedTuple):
-    """How the predicted mean changes with one variable, on average over rows.
+    """The change of the predicted mean with one variable, on average over rows.
 
     Args:
         name: the column.
@@ -162,7 +161,7 @@ def _with_intervals(name: str, contrast: str, values: list[Any], level: float) -
     return effects
 
 
-class NetworkSummary:
+class NetworkSummary(Printed):
     """A fitted network: held-out deviance explained and average marginal effects.
 
     A deep network has no AIC and no in-sample deviance test: its parameters are more than the
@@ -242,11 +241,6 @@ class NetworkSummary:
             [f"Note: {plain(message)}" for message in self.messages],
         ]
         return "\n\n".join("\n".join(block) for block in blocks if block)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f'<pre class="ansatz-summary">{html.escape(str(self))}</pre>'
 
     def _explained(self) -> str:
         if self.deviance_explained is None:

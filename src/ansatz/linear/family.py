@@ -16,15 +16,11 @@ class Family(NamedTuple):
     r"""A likelihood with :math:`\mathrm{Var}(y) = \phi V(\mu) / w`, w R's prior weight.
 
     V is the likelihood's ``variance_function``.
-
-    Args:
-        log_density: ``(y, mean, phi) -> log p``; None where phi is 1 by definition, or where R and
-            statsmodels have no AIC to compare with.
-        dispersed: whether phi is a parameter.
     """
 
+    # (y, mean, phi) -> log p; None where phi is 1, or where R has no AIC to compare with
     log_density: Callable[[Tensor, Tensor, Tensor], Tensor] | None
-    dispersed: bool
+    dispersed: bool  # whether phi is a parameter
 
 
 def _normal(y: Tensor, mean: Tensor, phi: Tensor) -> Tensor:

@@ -12,15 +12,15 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.linear.covariance import as_they_came, model_covariance, sandwich_covariance
+from ansatz.linear.covariance import in_original_units, model_covariance, sandwich_covariance
 from ansatz.linear.cox import fit_cox
 from ansatz.linear.design import INTERCEPT, Design, DesignRows
 from ansatz.linear.family import dispersion_at, has_deviance, pearson_statistic
+from ansatz.linear.messages import explain
 from ansatz.linear.model import LinearLikelihood, Maximum
 from ansatz.linear.naming import direction_of, output_names, scales_of
 from ansatz.linear.result import LinearFit
 from ansatz.linear.row_loss import Constants
-from ansatz.linear.words import explain
 
 # Adding a number to every outcome adds it to the intercept, and changes nothing else.
 SHIFTED = ("normal", "laplace", "student_t", "mse", "mae", "huber", "tukey")
@@ -142,7 +142,7 @@ class _Fitting:
         model, found = self.model, self.found
         stages = [found.location] + ([found.dispersion] if found.dispersion is not None else [])
         errors = covariance.diagonal()
-        likelihood, coefficients = self._as_they_came()
+        likelihood, coefficients = self._in_original_units()
         return LinearFit(
             likelihood=likelihood,
             names=(INTERCEPT, *self.design.names),
@@ -181,7 +181,7 @@ class _Fitting:
             return direction_of(raw)
         return scales_of(likelihood, raw, self.model.predicted, self.class_names)
 
-    def _as_they_came(self) -> tuple[Likelihood, Tensor]:
+    def _in_original_units(self) -> tuple[Likelihood, Tensor]:
         """The likelihood and the coefficients of the columns as they came.
 
         Where an intercept is redundant (thresholds of ordered classes do the same) it is 0.
@@ -280,4 +280,4 @@ class _Fitting:
             matrix = model_covariance(*arguments, 1.0 if phi is None else phi)
         else:
             matrix = sandwich_covariance(*arguments)
-        return as_they_came(matrix, self.model, self.criterion, self.design)
+        return in_original_units(matrix, self.model, self.criterion, self.design)

@@ -1,4 +1,4 @@
-"""What each number means that a row's loss depends on: location, dispersion, or nothing new."""
+"""Which raw numbers are locations, which dispersions, and which are redundant."""
 
 from typing import NamedTuple
 

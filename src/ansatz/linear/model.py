@@ -24,49 +24,28 @@ GATED = ("zero_inflated_poisson", "zero_inflated_negative_binomial")
 
 
 class Maximum(NamedTuple):
-    """The estimates of one linear model and how they were reached.
+    """The estimates of one linear model and how they were reached."""
 
-    Args:
-        theta: ``(T,)`` all estimates.
-        derivatives: of the total loss by all of them.
-        location: the stage that found the location's coefficients (or all at once).
-        dispersion: the stage that found a constant dispersion by itself; None without one.
-        free: ``(T,)`` False for a constant that went to its limit and is held there.
-        differenced: whether second derivatives came from differences.
-    """
-
-    theta: Tensor
-    derivatives: Derivatives
-    location: Minimum
-    dispersion: Minimum | None
-    free: Tensor
-    differenced: bool = False
+    theta: Tensor  # (T,) all estimates
+    derivatives: Derivatives  # of the total loss by all of them
+    location: Minimum  # the stage that found the location's coefficients, or all at once
+    dispersion: Minimum | None  # the stage that found a constant dispersion by itself
+    free: Tensor  # (T,) False for a constant that went to its limit and is held there
+    differenced: bool = False  # whether second derivatives came from differences
 
 
 class LinearLikelihood(NamedTuple):
-    """A likelihood made ready for a linear fit.
+    """A likelihood made ready for a linear fit."""
 
-    Args:
-        likelihood: a copy of the likelihood in float64, started at its constant model.
-        family: its exponential family if the dispersion does not depend on x, else None.
-        kinds: of the P raw numbers and then of the C learned constants.
-        dispersions: which of the raw numbers are dispersions; all others carry the location.
-        outputs: P.
-        start: ``(Z,)`` the constant model.
-        unit: ``(Z,)`` natural units.
-        redundancy: what need not be estimated, since others have the same effect.
-        target: the shape of the outcomes.
-    """
-
-    likelihood: Likelihood
-    family: Family | None
-    kinds: tuple[Kind, ...]
-    dispersions: tuple[int, ...]
-    outputs: int
-    start: Tensor
-    unit: Tensor
-    redundancy: Redundancy
-    target: TargetSpec
+    likelihood: Likelihood  # a copy in float64, started at its constant model
+    family: Family | None  # None where the dispersion depends on x, too
+    kinds: tuple[Kind, ...]  # of the P raw numbers and then of the C learned constants
+    dispersions: tuple[int, ...]  # which raw numbers are dispersions
+    outputs: int  # P
+    start: Tensor  # (Z,) the constant model
+    unit: Tensor  # (Z,) natural units
+    redundancy: Redundancy  # what need not be estimated
+    target: TargetSpec  # the shape of the outcomes
 
     @classmethod
     def of(
@@ -115,7 +94,7 @@ class LinearLikelihood(NamedTuple):
 
     @property
     def locations(self) -> int:
-        """How many of the raw numbers carry the location."""
+        """The number of raw numbers that carry the location."""
         return self.outputs - len(self.dispersions)
 
     @property
@@ -125,7 +104,7 @@ class LinearLikelihood(NamedTuple):
 
     @property
     def intercepts(self) -> int:
-        """How many of the location's raw numbers have an intercept: 1, or K - 1."""
+        """The number of the location's intercepts: 1, or K - 1."""
         kinds = [k for j, k in enumerate(self.kinds[: self.outputs]) if j not in self.dispersions]
         return kinds.count("x")
 
@@ -238,7 +217,7 @@ class LinearLikelihood(NamedTuple):
         return theta
 
     def _freedom(self, criterion: Criterion) -> slice | None:
-        """Where a Student t's learned degrees of freedom are among the estimates."""
+        """The place of a Student t's learned degrees of freedom among the estimates."""
         place = learned_freedom(self.likelihood)
         return None if place is None else criterion.parts[self.outputs + place]
 

@@ -11,26 +11,18 @@ from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.heads import CLASSES
 from ansatz.spec import TargetSpec
 
+_PHI = ("gamma", "inverse_gaussian", "tweedie")
+_PRECISIONS = ("beta", "beta_binomial", "dirichlet", "zero_one_inflated_beta")  # 1 / dispersion
 _SYMBOLS = {  # likelihood, name of its positive head -> symbol
-    ("normal", "dispersion"): "sigma",
-    ("laplace", "dispersion"): "b",
-    ("student_t", "dispersion"): "sigma",
-    ("student_t", "freedom"): "nu",
-    ("gamma", "dispersion"): "phi",
-    ("inverse_gaussian", "dispersion"): "phi",
-    ("tweedie", "dispersion"): "phi",
-    ("weibull", "dispersion"): "sigma",
-    ("log_normal", "dispersion"): "sigma",
+    **{(name, "dispersion"): "phi" for name in (*_PHI, *_PRECISIONS)},
+    **{(n, "dispersion"): "sigma" for n in ("normal", "student_t", "weibull", "log_normal")},
     ("negative_binomial", "dispersion"): "alpha",
     ("zero_inflated_negative_binomial", "dispersion"): "alpha",
-    ("beta", "dispersion"): "phi",
-    ("beta_binomial", "dispersion"): "phi",
-    ("zero_one_inflated_beta", "dispersion"): "phi",
-    ("dirichlet", "dispersion"): "phi",
-    ("generalized_pareto", "excess"): "xi",
+    ("laplace", "dispersion"): "b",
     ("barron", "dispersion"): "c",
+    ("student_t", "freedom"): "nu",
+    ("generalized_pareto", "excess"): "xi",
 }
-_PRECISIONS = ("beta", "beta_binomial", "dirichlet", "zero_one_inflated_beta")  # 1 / dispersion
 _PARTS = {  # likelihood -> names of its raw numbers that are not dispersions
     "zero_inflated_poisson": ("counts", "extra zeros"),
     "zero_inflated_negative_binomial": ("counts", "extra zeros"),

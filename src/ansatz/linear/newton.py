@@ -100,7 +100,7 @@ Recede = Callable[[Tensor, Tensor, Tensor], Recession | None]
 
 
 class NewtonState(NamedTuple):
-    """What the next step needs: where we are, the damping, and the derivatives there."""
+    """The state of the next step: the coefficients, the damping and the derivatives there."""
 
     theta: Tensor
     damping: float
@@ -108,7 +108,7 @@ class NewtonState(NamedTuple):
 
 
 class NewtonInfo(NamedTuple):
-    """What a diagnostician wants of one step.
+    """Diagnostics of one step.
 
     ``gradient``: the largest |g_j| / sqrt(n H_jj), free of units. ``move``: the largest change of a
     raw number, in its own unit; it separates convergence from a likelihood that keeps rising, whose
@@ -121,7 +121,7 @@ class NewtonInfo(NamedTuple):
 
 
 class Minimum(NamedTuple):
-    """Where Newton's method stopped."""
+    """The point at which Newton's method stopped."""
 
     theta: Tensor
     derivatives: Derivatives
@@ -204,16 +204,6 @@ def minimise(
     """Newton's method to a scaled gradient below 1e-8; L-BFGS takes over where it gets stuck.
 
     It stops early where no minimum exists: along some direction every row's loss falls for ever.
-
-    Args:
-        criterion: the loss.
-        theta: ``(T,)`` where to start.
-        free: ``(T,)`` True for coefficients that may move.
-        unit: ``(Z,)``, the natural unit of each number that a row's loss depends on.
-        iterations: the largest number of steps.
-        rescue: False to give up instead of calling L-BFGS.
-        stop: asked after each step whether to give up (a constant has left its range).
-        recede: (theta, step, unit) -> a direction of ever falling loss; default: row by row.
     """
     state = NewtonState(theta, 0.0, criterion.derivatives(theta, free))
     count, failures, recession = 0, 0, None
@@ -248,7 +238,7 @@ def minimise(
 
 
 def _rounding(criterion: Objective, theta: Tensor, unit: Tensor) -> float:
-    """What is left of a gradient when numbers of this size are rounded, in their units."""
+    """The rounding error of a gradient of numbers of this size, in their units."""
     size = (criterion.linear(theta).abs() / unit).amax() if theta.numel() else torch.zeros(())
     return 4 * torch.finfo(torch.float64).eps * float(size)
 

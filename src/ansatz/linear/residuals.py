@@ -1,4 +1,4 @@
-"""What a model leaves unexplained, row by row."""
+"""Residuals and leverages of the rows of a model."""
 
 from typing import Literal
 
@@ -117,7 +117,8 @@ def _quantile(
     low, high = base.log_cdf(y), base.log_survival(y)
     # A likelihood with probability on single values: all of a discrete one, the 0 of a Tweedie
     # likelihood.
-    below = base.log_cdf(y - 1) if base.discrete else base.log_cdf(_just_below(y))
+    previous = y - 1 if base.discrete else torch.nextafter(y, torch.full_like(y, -torch.inf))
+    below = base.log_cdf(previous)
     jump = (low > below) & (base.discrete | (y == base.lower) | (y == base.upper))
     if base.discrete or bool(jump.any()):
         if generator is None:
@@ -130,10 +131,6 @@ def _quantile(
         low = torch.where(jump, torch.logaddexp(below, mass + share.log()), low)
         high = torch.where(jump, torch.logaddexp(high, mass + torch.log1p(-share)), high)
     return torch.where(low < high, _normal_quantile(low), -_normal_quantile(high))
-
-
-def _just_below(y: Tensor) -> Tensor:
-    return torch.nextafter(y, torch.full_like(y, -torch.inf))
 
 
 def _normal_quantile(log_p: Tensor) -> Tensor:

@@ -1,5 +1,7 @@
 """A fitted linear model: coefficients, their uncertainty, and how well it fits."""
 
+import copy
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -12,6 +14,7 @@ from ansatz.errors import UsageError
 from ansatz.layers import affine
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.summary import Summary
+from ansatz.training.objectives import Supervised
 
 
 @dataclass(frozen=True)
@@ -134,17 +137,7 @@ class LinearFit:
 
     @property
     def likelihood_ratio(self) -> tuple[float, int, float]:
-        """2 (log L - log L without x), the number of slopes, and the chi-square p-value.
-
-        Example:
-            >>> import torch
-            >>> from ansatz.likelihoods import Poisson
-            >>> from ansatz.linear import fit_linear
-            >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
-            >>> statistic, df, p = fit_linear(Poisson(), x, y).likelihood_ratio
-            >>> round(statistic, 3), df, round(p, 4)
-            (9.036, 1, 0.0026)
-        """
+        """2 (log L - log L without x), the number of slopes, and the chi-square p-value."""
         statistic = 2 * (self.log_likelihood - self.null_log_likelihood)
         df = sum(1 for row, _ in self.entries if row > 0)
         return statistic, df, float(stats.chi2.sf(statistic, df)) if df else 1.0
@@ -204,3 +197,52 @@ class LinearFit:
     def summary(self, call: str = "", rows_dropped: int = 0) -> Summary:
         """A table that reads like R's ``summary(glm)``; see :class:`ansatz.linear.Summary`."""
         return Summary(self, call=call, rows_dropped=rows_dropped)
+
+
+def join_targets(fits: Sequence[LinearFit]) -> tuple[nn.Linear, Supervised]:
+    """K linear models of the same distribution and columns as one network with its objective.
+
+    Targets do not share coefficients, so K outcomes at once are K fits; this puts them side by
+    side, where a network for K targets would be.
+
+    Args:
+        fits: one per target, in their order.
+
+    Returns:
+        ``nn.Linear(D, K * P)`` in float64 and the objective that turns its output into raw
+        ``(N, K, P)`` and evaluates y ``(N, K)``.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Normal
+        >>> from ansatz.linear import fit_linear, join_targets
+        >>> x, y = torch.randn(9, 2), torch.randn(9, 3)
+        >>> fits = [fit_linear(Normal(dispersion="constant"), x, y[:, k]) for k in range(3)]
+        >>> network, objective = join_targets(fits)
+        >>> objective.raw(network, (x.double(),)).shape
+        torch.Size([9, 3, 1])
+    """
+    if not fits:
+        raise UsageError("join_targets needs at least one fit.")
+    first = fits[0]
+    if any(f.names != first.names or f.likelihood.name != first.likelihood.name for f in fits):
+        raise UsageError("join_targets needs fits of one likelihood on the same columns.")
+    parts = [fit.to_network() for fit in fits]
+    outputs = len(first.outputs)
+    network = affine(len(first.names) - 1, len(fits) * outputs, init="zeros", bias=0.0).double()
+    with torch.no_grad():
+        network.weight.copy_(torch.cat([part.weight for part in parts]))
+        network.bias.copy_(torch.cat([part.bias for part in parts]))
+    likelihood = copy.deepcopy(first.likelihood)
+    states = [fit.likelihood.state_dict() for fit in fits]
+    # What was measured or learned per target gets an axis for them; a known value stays one number.
+    learned = {name for name, _ in likelihood.named_parameters()}
+    joined = {
+        name: value
+        if (value.ndim and name not in learned) or name.endswith("known")
+        else torch.stack([state[name] for state in states])
+        for name, value in states[0].items()
+    }
+    likelihood.load_state_dict(joined)
+    zeros = torch.zeros(len(fits), outputs, dtype=torch.float64)
+    return network, Supervised(likelihood, zeros, zeros + 1)

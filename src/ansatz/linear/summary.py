@@ -63,7 +63,17 @@ def plain(name: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-class Summary:
+class Printed:
+    """Text that notebooks show as it is printed, escaped."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="ansatz-summary">{html.escape(str(self))}</pre>'
+
+
+class Summary(Printed):
     """A linear fit as R prints it.
 
     ``str()`` gives call, likelihood and link, coefficient table, dispersion, deviances with
@@ -122,11 +132,6 @@ class Summary:
             [f"Note: {plain(message)}" for message in self.fit.messages],
         ]
         return "\n\n".join("\n".join(block) for block in blocks if block)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f'<pre class="ansatz-summary">{html.escape(str(self))}</pre>'
 
     def _likelihood(self) -> str:
         likelihood = self.fit.likelihood
@@ -222,7 +227,7 @@ class Summary:
         return lines
 
     def _partial(self) -> list[str]:
-        """What R prints under a Cox model; partial likelihoods are compared with no other."""
+        """The lines that R prints under a Cox model."""
         fit = self.fit
         statistic, df, p = fit.likelihood_ratio
         lines = [

@@ -1,4 +1,4 @@
-"""How well the outlines of masks agree."""
+"""Agreement of the outlines of masks."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import torch
 from scipy import ndimage
 from torch import Tensor
 
-from ansatz.metrics.segmentation import Reduction, labels_of, overlap, reduce_classes
+from ansatz.metrics.segmentation import Reduction, overlap, reduce_classes
 
 Array = np.ndarray[Any, Any]
 
@@ -22,7 +22,7 @@ def boundary_f1(
     background: bool = True,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    r"""How much of two masks' outlines lies near each other: the F1 score of boundary pixels.
+    r"""The F1 score of boundary pixels: the share of two masks' outlines near each other.
 
     .. math:: F_1 = \frac{2 P R}{P + R}, \qquad
               P = \frac{|\{b \in \partial B : d(b, \partial A) \le \tau\}|}{|\partial B|}, \quad
@@ -64,7 +64,7 @@ def boundary_f1(
     """
     if not tolerance >= 0:
         raise ValueError(f"tolerance of boundary_f1 must be >= 0, got {tolerance}.")
-    y, predicted = labels_of(y), labels_of(predicted)
+    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     found = overlap(y, predicted, weight, classes=classes)
     seen = torch.ones_like(y, dtype=torch.bool)
     if weight is not None:

@@ -1,4 +1,4 @@
-"""How good class probabilities are."""
+"""Metrics of classes and of their probabilities."""
 
 import math
 

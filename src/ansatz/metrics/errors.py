@@ -1,4 +1,4 @@
-"""How far point predictions are from the outcomes, numbers and directions."""
+"""Errors of point predictions of numbers and directions."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""How well predicted orders agree with observed rankings."""
+"""Agreement of predicted orders with observed rankings."""
 
 from typing import Literal
 

@@ -1,7 +1,7 @@
 """Proper scores of predicted distributions, draws and quantiles."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,15 +9,7 @@ from torch import Tensor
 from ansatz.metrics.weights import row_mean
 
 
-class Density(Protocol):
-    """Anything with a log density."""
-
-    def log_prob(self, y: Tensor) -> Tensor:
-        """The log density or log probability of each outcome."""
-        ...
-
-
-def log_score(distribution: Density, y: Tensor, weight: Tensor | None = None) -> Tensor:
+def log_score(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""The mean log density of the outcomes: larger is better; its negative is the nll.
 
     .. math:: \sum_i w_i \log p_i(y_i) / \sum_i w_i
@@ -25,7 +17,7 @@ def log_score(distribution: Density, y: Tensor, weight: Tensor | None = None) ->
     The only proper score that looks at nothing but the density where the outcome fell.
 
     Args:
-        distribution: one distribution per outcome.
+        distribution: one per outcome, with a method ``log_prob(y)``.
         y: ``(N,)``, or ``(N, K)``: then the mean over the K targets too.
         weight: ``(N,)`` frequency weights.
 
@@ -43,15 +35,7 @@ def log_score(distribution: Density, y: Tensor, weight: Tensor | None = None) ->
     return row_mean(distribution.log_prob(y), weight).mean()
 
 
-class Ranked(Protocol):
-    """A distribution that knows its own score, as those of ``ansatz.likelihoods`` do."""
-
-    def crps(self, y: Tensor) -> Tensor:
-        """The score of each outcome."""
-        ...
-
-
-def crps(distribution: Ranked, y: Tensor, weight: Tensor | None = None) -> Tensor:
+def crps(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""The mean CRPS of the outcomes, in the unit of y: smaller is better.
 
     .. math:: \int (F(x) - 1[x \ge y])^2 dx
@@ -60,7 +44,7 @@ def crps(distribution: Ranked, y: Tensor, weight: Tensor | None = None) -> Tenso
     needed.
 
     Args:
-        distribution: one distribution per outcome.
+        distribution: one per outcome, with a method ``crps(y)``.
         y: ``(N,)``, or ``(N, K)``: then the mean over the K targets too.
         weight: ``(N,)`` frequency weights.
 
@@ -116,15 +100,7 @@ def sample_crps(samples: Tensor, y: Tensor) -> Tensor:
 _BLOCK = 2**22  # differences held at once
 
 
-class Energetic(Protocol):
-    """A distribution of vectors that knows its own score."""
-
-    def energy_score(self, y: Tensor) -> Tensor:
-        """The score of each outcome."""
-        ...
-
-
-def energy_score(distribution: Energetic, y: Tensor, weight: Tensor | None = None) -> Tensor:
+def energy_score(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""The mean energy score of vector outcomes, in the unit of y: smaller is better.
 
     .. math:: E\|Y - y\| - \tfrac12 E\|Y - Y'\|
@@ -133,7 +109,7 @@ def energy_score(distribution: Energetic, y: Tensor, weight: Tensor | None = Non
     different units should be scaled before.
 
     Args:
-        distribution: one distribution per outcome.
+        distribution: one per outcome, with a method ``energy_score(y)``.
         y: ``(N, K)``.
         weight: ``(N,)`` frequency weights.
 

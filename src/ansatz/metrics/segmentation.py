@@ -1,7 +1,7 @@
-"""How well masks agree: overlap and wrong pixels. N images, K classes."""
+"""Agreement of masks: overlap and wrong pixels. N images, K classes."""
 
 import warnings
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -61,7 +61,7 @@ def overlap(
         >>> overlap(y, predicted).both
         tensor([[1., 2.]], dtype=torch.float64)
     """
-    y, predicted = labels_of(y), labels_of(predicted)
+    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     require_equal_shapes("the overlap of masks", y, predicted)
     _require_masks(y)
     if weight is None and classes is None and _looks_like_one_image(y):
@@ -89,11 +89,6 @@ def overlap(
 def _require_masks(y: Tensor) -> None:
     if y.ndim < 2:
         raise ValueError(f"masks need the shape (N, *size), got {tuple(y.shape)}.")
-
-
-def labels_of(masks: Any) -> Tensor:
-    """Label arrays as a tensor: NumPy's are taken as well."""
-    return torch.as_tensor(masks)
 
 
 def _looks_like_one_image(masks: Tensor) -> bool:
@@ -247,7 +242,7 @@ def pixel_error(
         >>> pixel_error(torch.tensor([[0, 1, 1, 1]]), torch.tensor([[0, 0, 1, 1]])).item()
         0.25
     """
-    y, predicted = labels_of(y), labels_of(predicted)
+    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     require_equal_shapes("pixel_error", y, predicted)
     _require_masks(y)
     if reduction not in ("mean", "image"):

@@ -1,4 +1,4 @@
-"""How good survival curves are: Brier scores and calibration with censored times."""
+"""Metrics of survival curves: Brier scores and calibration with censored times."""
 
 from typing import Any, NamedTuple
 
@@ -77,7 +77,7 @@ def brier_rows(
     weight: Tensor | None = None,
     train_weight: Tensor | None = None,
 ) -> Tensor:
-    """What each row brings to :func:`brier_survival` at each time, ``(N, T)``."""
+    """Each row's term of :func:`brier_survival` at each time, ``(N, T)``."""
     if survival.shape != (len(time), len(times)):
         raise ValueError(
             f"brier_survival needs curves ({len(time)}, {len(times)}), got {tuple(survival.shape)}."
@@ -124,10 +124,6 @@ def integrated_brier(
         >>> half, times = torch.full((3, 2), 0.5), torch.tensor([1.0, 2.0])
         >>> integrated_brier(half, times, time, event, time, event).item()
         0.25
-
-    References:
-        Graf et al. (1999), Assessment and comparison of prognostic classification schemes for
-        survival data. Statistics in Medicine 18.
     """
     if len(times) < 2 or bool((times.diff() <= 0).any()):
         raise ValueError(f"integrated_brier needs at least two increasing times, got {times}.")

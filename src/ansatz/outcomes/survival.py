@@ -20,7 +20,7 @@ from ansatz.fitting.model import Given, Model
 from ansatz.fitting.out_of_fold import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
-from ansatz.likelihoods.cox import fair_log_risks
+from ansatz.likelihoods.cox import out_of_fold_log_risks
 from ansatz.outcomes.survival_metrics import (
     Followed,
     evaluate_survival,
@@ -125,7 +125,9 @@ class SurvivalTime(Outcome):
             likelihood.set_baseline(model.out_of_fold.log_risks(model, job, own), job.y, job.weight)
         else:
             folds = out_of_fold(model.task, job)
-            fair = fair_log_risks(own, ((ins, out, other[:, 0]) for ins, out, other in folds))
+            fair = out_of_fold_log_risks(
+                own, ((ins, out, other[:, 0]) for ins, out, other in folds)
+            )
             likelihood.set_baseline(fair, job.y, job.weight)
 
     # Predictions.

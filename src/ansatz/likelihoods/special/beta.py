@@ -64,17 +64,8 @@ def log_betainc(a: Tensor, b: Tensor, x: Tensor, *, logit: bool = False) -> Tens
     Accurate where I itself underflows. The derivative in x is the density over I; those in a and
     b are means of log t and log(1 - t) over the tail, by series where b x <= 1 and by quadrature
     beyond. Values and derivatives are good to some ten digits for a and b from 1e-6 to 1e8. There
-    is no second derivative: asking for it raises.
-
-    Args:
-        a: the first shape.
-        b: the second shape.
-        x: the argument.
-        logit: x is given as log(x / (1 - x)), any real number. Near 1 it holds digits of 1 - x
-            that x has lost.
-
-    Shapes:
-        - a, b, x: any that broadcast; computed in double precision, returned in that of x.
+    is no second derivative: asking for it raises. With ``logit`` x is given as log(x / (1 - x)),
+    which near 1 holds digits of 1 - x that x has lost.
 
     References:
         Abramowitz and Stegun (1964), 6.6.2 and 26.5.4.
@@ -299,9 +290,6 @@ def log_sum_below(y: Tensor, a: Tensor, b: Tensor, n: Tensor) -> Tensor:
 
     All terms are positive, so that no digits cancel; as logarithms none overflows. Rows of similar
     length are summed together. Twice differentiable in a and b.
-
-    Shapes:
-        - y, a, b, n: the same.
     """
     rows = [v.reshape(-1) for v in (y, a, b, n)]
     if not rows[0].numel():

@@ -9,11 +9,7 @@ from scipy import special
 from torch import Tensor
 
 from ansatz.likelihoods.special.quadrature import gauss
-from ansatz.likelihoods.special.tensors import (
-    elementwise,
-    in_blocks,
-    once_differentiable,
-)
+from ansatz.likelihoods.special.tensors import elementwise, in_blocks, once_differentiable
 
 HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 # B_2k / (2k (2k - 1)) for k = 1..8; at a = 8 the next term is below 1e-16.
@@ -95,9 +91,6 @@ def log_gammainc(a: Tensor, x: Tensor) -> Tensor:
     Accurate where P itself underflows. The derivative in x is the density over P; the one in a
     is a mean of log t over the tail, by series for x <= 1 and by quadrature beyond; both are good
     to some ten digits. There is no second derivative: asking for it raises.
-
-    Shapes:
-        - a, x: any that broadcast; computed in double precision, returned in their own.
 
     References:
         Abramowitz and Stegun (1964), 6.5.1 and 6.5.29.

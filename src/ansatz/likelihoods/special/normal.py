@@ -9,7 +9,7 @@ from torch.special import erfcx
 
 from ansatz.likelihoods.special.gamma import HALF_LOG_2PI
 from ansatz.likelihoods.special.quadrature import gauss
-from ansatz.likelihoods.special.tensors import wide
+from ansatz.likelihoods.special.tensors import none, wide
 
 _FAR = 20.0  # standard deviations, from where nine terms of the series are exact to rounding
 
@@ -28,7 +28,7 @@ def log_ndtr(z: Tensor) -> Tensor:
         Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.2.12.
     """
     far = z < -_FAR
-    if _none(far):
+    if none(far):
         return torch.special.log_ndtr(z)
     near = torch.special.log_ndtr(torch.where(far, 0.0, z))
     u = torch.where(far, -z, _FAR)
@@ -38,13 +38,6 @@ def log_ndtr(z: Tensor) -> Tensor:
         series = -(2 * k - 1) * inverse * (1 + series)
     tail = -0.5 * u**2 - u.log() - 0.5 * math.log(2 * math.pi) + torch.log1p(series)
     return torch.where(far, tail, near)
-
-
-def _none(rows: Tensor) -> bool:
-    try:
-        return not bool(rows.any())
-    except RuntimeError:  # inside vmap, and on the meta device
-        return False
 
 
 _LOG_2 = math.log(2)

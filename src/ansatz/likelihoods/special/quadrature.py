@@ -40,13 +40,6 @@ def count_difference(decay: Callable[[Tensor], Tensor], variance: Tensor) -> Ten
 
     by the trapezoidal rule in w = sinh(s), the integrand being analytic for \|Im s\| < pi/2; its
     tail is that of e^-s. Good to some twelve digits for variances from 0 to 1e30; differentiable.
-
-    Args:
-        decay: d, growing from d(0) = 0 with slope 4 variance.
-        variance: of one count.
-
-    Shapes:
-        - variance: any; decay takes and returns that shape.
     """
     # From w = 1e6 sqrt(4 v) on the integrand is 4 v / w^2 to 12 digits.
     last = torch.asinh(1e6 * (4 * variance.detach()).sqrt().clamp(min=1.0))

@@ -23,17 +23,8 @@ def find_root(
 
     A step that leaves the bracket, or does not halve it often enough, becomes a bisection; a point
     that has converged is left alone, so that the cost is that of the points still moving.
-
-    Args:
-        function: ``(x, *parameters) -> (value, slope)`` elementwise, for any selection of points.
-        low: where the value is <= 0.
-        high: where it is >= 0.
-        start: a guess.
-        parameters: tensors whose first axis is that of x.
-        tolerance: once the value is this small, a last Newton step squares it.
-
-    Shapes:
-        - low, high, start: ``(N,)``.
+    ``function(x, *parameters)`` gives value and slope, elementwise for any selection of points
+    along the first axis. Once the value is below ``tolerance``, a last Newton step squares it.
     """
     low, high = low.clone(), high.clone()
     x = start.clamp(low, high)
@@ -69,17 +60,9 @@ def positive_quantile(
     r"""Solves P(Y <= e^x) = below, or P(Y > e^x) = above where that is the smaller one.
 
     Logarithms of tails are nearly concave in x = log y, so that Newton's method converges from
-    afar; a step is at most 3.
-
-    Args:
-        tail: (x, low) -> log P(Y <= e^x) where ``low`` holds, log P(Y > e^x) elsewhere.
-        log_density: x -> log(y p(y)) at y = e^x.
-        below: the probability below, ``(...)``.
-        above: the probability above, known by itself so that it keeps its digits.
-        x: where to start.
-
-    Returns:
-        x, and True where it does not solve the equation.
+    afar; a step is at most 3. ``tail(x, low)`` is log P(Y <= e^x) where ``low`` holds, log P(Y >
+    e^x) elsewhere, ``log_density(x)`` is log(y p(y)) at y = e^x. ``above`` is given by itself so
+    that it keeps its digits. Returns x, and True where it does not solve the equation.
     """
     low = below < above
     target = torch.where(low, below, above).log()
@@ -104,12 +87,6 @@ def count_search(
     rounded to whole numbers and kept between the largest y known to be too small and the smallest
     known to be enough; where that has not ended after eight steps, by halving. Only the elements
     still open are computed. The cdf has the last word, so a poor guess costs time and no accuracy.
-
-    Args:
-        distribution: made of nothing but tensors of q's shape, in double precision.
-        q: levels; 0 or less gives 0, 1 the upper end, anything else nan.
-        guess: where to begin.
-        upper: the largest count of each element; None where there is none.
     """
     kind, parameters = type(distribution), tensors_of(distribution)
     end = torch.full_like(q, torch.inf) if upper is None else upper.to(q).expand_as(q)

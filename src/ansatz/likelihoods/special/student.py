@@ -10,12 +10,7 @@ from torch import Tensor
 from ansatz.likelihoods.special.gamma import log_gamma_half
 from ansatz.likelihoods.special.quadrature import gauss
 from ansatz.likelihoods.special.roots import positive_quantile
-from ansatz.likelihoods.special.tensors import (
-    absolute,
-    elementwise,
-    in_blocks,
-    once_differentiable,
-)
+from ansatz.likelihoods.special.tensors import absolute, elementwise, in_blocks, once_differentiable
 
 _CENTRAL = 4.0  # below it the mass between 0 and t is integrated, above it the tail
 _CUT = 40.0  # e^-40 = 4e-18

@@ -124,3 +124,11 @@ class _Absolute(torch.autograd.Function):
     def jvp(ctx: Any, tangent: Tensor) -> Tensor:
         (x,) = ctx.saved_tensors
         return tangent * x.sign()
+
+
+def none(rows: Tensor) -> bool:
+    """Whether no row is meant, so that its branch may be left out; False where nobody can know."""
+    try:
+        return not bool(rows.any())
+    except RuntimeError:  # inside vmap, and on the meta device
+        return False

@@ -35,9 +35,6 @@ def log_series(log_rate: Tensor, alpha: Tensor) -> Tensor:
     its integral to all digits, and so do both their trapezoidal rules. Computed in double
     precision; two derivatives, asking for a third raises.
 
-    Shapes:
-        - log_rate, alpha: any that broadcast; alpha > 0.
-
     References:
         Dunn and Smyth (2005), Series evaluation of Tweedie exponential dispersion model densities.
         https://doi.org/10.1007/s11222-005-4070-y

@@ -7,10 +7,7 @@ from torch import Tensor
 
 from ansatz.likelihoods.special.quadrature import gauss
 from ansatz.likelihoods.special.roots import find_root
-from ansatz.likelihoods.special.tensors import (
-    in_blocks,
-    once_differentiable,
-)
+from ansatz.likelihoods.special.tensors import in_blocks, once_differentiable
 
 
 def log_bessel_series(square: Tensor) -> Tensor:
@@ -82,9 +79,6 @@ def log_von_mises_tail(x: Tensor, k: Tensor) -> Tensor:
     value at x: thirteen digits for every concentration k >= 0 and every x. The derivative in k is
     the mean of cos s over the tail less that over the circle. There is no second derivative: asking
     for it raises.
-
-    Shapes:
-        - x, k: any that broadcast; computed in double precision, returned in their own.
 
     References:
         Mardia and Jupp (2000), Directional Statistics, section 3.5.4.

@@ -19,7 +19,7 @@ from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import build_network, start_objective, train
 from ansatz.likelihoods import Cox, Likelihood
-from ansatz.likelihoods.cox import Fold, fair_log_risks
+from ansatz.likelihoods.cox import Fold, out_of_fold_log_risks
 from ansatz.likelihoods.registry import with_dispersion
 from ansatz.networks import LinearGrid
 from ansatz.networks.grid_inputs import channels_last
@@ -45,7 +45,7 @@ def fit_linear_grid(
     if isinstance(fitted, Cox):
         own = model.predictive(learn.rows, learn.offset).raw[:, 0]
         others = _others(structure, likelihood, learn, seed)
-        fitted.set_baseline(fair_log_risks(own, others), learn.y, learn.weight)
+        fitted.set_baseline(out_of_fold_log_risks(own, others), learn.y, learn.weight)
     return model
 
 

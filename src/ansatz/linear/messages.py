@@ -1,4 +1,4 @@
-"""What went wrong with a linear fit, in words: which variables, and what to do."""
+"""Messages about a linear fit: what went wrong, in which variables, and what to do."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ def explain(
 
 
 def explain_columns(design: Design) -> list[str]:
-    """Which columns were dropped, and what determines them."""
+    """Names the columns that were dropped, and what determines them."""
     if not design.aliased:
         return []
     shown = [f"'{name}' (= {words})" for name, words in list(design.aliased.items())[:5]]
@@ -82,7 +82,7 @@ def _too_few(model: LinearLikelihood, design: Design, observations: float) -> li
 
 
 def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str]:
-    """Why Newton's method stopped where no estimate is, or that it needed help."""
+    """Explains why Newton's method stopped without an estimate, or that it needed help."""
     messages = []
     if found.recession is not None:
         names = _culprits(design, found.recession.table)
