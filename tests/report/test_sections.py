@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 import ansatz
 from ansatz import Classifier, Regressor
 from ansatz.data import Column
-from ansatz.figures.number import number, percent, with_error
+from ansatz.figures.number_format import number, percent, with_error
 from ansatz.figures.printable import printable
 from ansatz.fitting.model import estimator_of
 from ansatz.fitting.replay import replay

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ansatz.bench.task import Array, BenchTask, Predict, hand_loop, network, predictor
+from ansatz.bench.mlp_task import Array, BenchTask, Predict, hand_loop, network, predictor
 
 Peer = Callable[[BenchTask], Predict]
 

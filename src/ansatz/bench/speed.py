@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ansatz.bench.finding import BenchOptions, Bound, Finding
+from ansatz.bench.mlp_task import Array, BenchTask
 from ansatz.bench.race import Time
-from ansatz.bench.task import Array, BenchTask
 from ansatz.errors import ResourceError
 
 LARGE = {  # MLP 784-256-128-10, batch 128, 20,000 rows
@@ -30,7 +30,7 @@ TINY = {  # 1,000 x 20, 64-64, batch 32
 
 def speed_large(options: BenchOptions) -> list[Finding]:
     """A classifier 784-256-128-10 on 20,000 rows, batches of 128."""
-    from ansatz.bench.task import large
+    from ansatz.bench.mlp_task import large
 
     task = large(options.seed)
     return [_evaluate("speed-large", task, LARGE, options, rounds=7)]
@@ -38,7 +38,7 @@ def speed_large(options: BenchOptions) -> list[Finding]:
 
 def speed_tiny(options: BenchOptions) -> list[Finding]:
     """A regression 20-64-64-1 on 1,000 rows, batches of 32."""
-    from ansatz.bench.task import tiny
+    from ansatz.bench.mlp_task import tiny
 
     task = tiny(options.seed)
     return [_evaluate("speed-tiny", task, TINY, options, rounds=15)]
@@ -73,9 +73,9 @@ def ours(task: BenchTask) -> Callable[[Array], Array]:
 def _evaluate(
     name: str, task: BenchTask, limit: Mapping[str, Bound], options: BenchOptions, *, rounds: int
 ) -> Finding:
+    from ansatz.bench.mlp_task import matrix_products
     from ansatz.bench.peers import PEERS, installed
     from ansatz.bench.race import race
-    from ansatz.bench.task import matrix_products
 
     missing = [peer for peer in PEERS if not installed(peer)]
     runs: dict[str, Callable[[], Any]] = {"ours": lambda: ours(task)}
@@ -177,8 +177,8 @@ def ensemble(options: BenchOptions) -> list[Finding]:
 
     Both sides take the default recipe and stop by patience on held-out rows.
     """
+    from ansatz.bench.mlp_task import tiny
     from ansatz.bench.race import race
-    from ansatz.bench.task import tiny
     from ansatz.estimators import Regressor
 
     task = tiny(options.seed)

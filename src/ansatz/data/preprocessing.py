@@ -14,7 +14,7 @@ from ansatz.data.categorical import Categorical
 from ansatz.data.columns import Column, infer_columns
 from ansatz.data.dates import PARTS
 from ansatz.data.frames import as_frame, is_array
-from ansatz.data.numbers import number_columns, numbers_of
+from ansatz.data.number_columns import number_columns, numbers_of
 from ansatz.data.numeric import Numeric, NumericState
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.spec import InputSpec

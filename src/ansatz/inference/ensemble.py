@@ -36,7 +36,7 @@ from ansatz.inference.left_out import (
     plan_members,
 )
 from ansatz.inference.member_step import MemberStep
-from ansatz.inference.training import MemberRows, member_folder, train_together
+from ansatz.inference.member_training import MemberRows, member_folder, train_together
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
 from ansatz.seeds import derive

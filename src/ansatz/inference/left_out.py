@@ -14,7 +14,7 @@ from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.fitting.recipe import Recipe
 from ansatz.inference.combination import Combination
-from ansatz.inference.training import MemberRows
+from ansatz.inference.member_training import MemberRows
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.cox import log_mean_risk
 from ansatz.seeds import derive, generator

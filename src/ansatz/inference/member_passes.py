@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ansatz.training.fast.network import DropoutMasks, derivative_of
+from ansatz.training.fast.numpy_mlp import DropoutMasks, derivative_of
 
 aten = torch.ops.aten
 
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 class MemberPasses:
     r"""Forward and backward pass of S multilayer perceptrons, into memory kept ready.
 
-    The formulas of :class:`~ansatz.training.fast.network.Backpropagation` with a leading axis s.
+    The formulas of :class:`~ansatz.training.fast.numpy_mlp.Backpropagation` with a leading axis s.
     With ten members an array is long enough for torch's vectorised functions to beat NumPy's, and
     one batched product stands for ten calls.
 

@@ -7,7 +7,7 @@ from ansatz.linear.absolute import KINKED, is_kinked
 from ansatz.linear.criterion import Criterion
 from ansatz.linear.design import Design, DesignRows
 from ansatz.linear.family import fisher_weight
-from ansatz.linear.model import LinearLikelihood, Maximum
+from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
 
 
 def information(

@@ -12,9 +12,9 @@ from ansatz.likelihoods.partial_likelihood import RiskSets, Ties, partial_likeli
 from ansatz.linear.covariance import invert
 from ansatz.linear.criterion import Derivatives
 from ansatz.linear.design import INTERCEPT, Design, DesignRows
+from ansatz.linear.linear_fit import LinearFit
 from ansatz.linear.messages import explain_columns, explain_minimum
 from ansatz.linear.newton import Minimum, Recession, minimise
-from ansatz.linear.result import LinearFit
 from ansatz.metrics.concordance import harrell_c
 
 PAIRS = 20_000  # rows with entries are compared pair by pair: beyond this number it takes too long

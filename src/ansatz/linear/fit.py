@@ -16,10 +16,10 @@ from ansatz.linear.covariance import in_original_units, model_covariance, sandwi
 from ansatz.linear.cox import fit_cox
 from ansatz.linear.design import INTERCEPT, Design, DesignRows
 from ansatz.linear.family import dispersion_at, has_deviance, pearson_statistic
+from ansatz.linear.linear_fit import LinearFit
+from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
 from ansatz.linear.messages import explain
-from ansatz.linear.model import LinearLikelihood, Maximum
 from ansatz.linear.naming import direction_of, output_names, scales_of
-from ansatz.linear.result import LinearFit
 from ansatz.linear.row_loss import Constants
 
 # Adding a number to every outcome adds it to the intercept, and changes nothing else.

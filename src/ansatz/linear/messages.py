@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ansatz.linear.design import INTERCEPT, Design
 from ansatz.linear.heads import CLASSES
-from ansatz.linear.model import LinearLikelihood, Maximum
+from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
 from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
-from ansatz.networks.fields.intervals import LEAD, Fields
+from ansatz.networks.fields.receptive_fields import LEAD, Fields
 from ansatz.networks.trace import trace
 from ansatz.spec import InputSpec
 

@@ -15,7 +15,7 @@ from torch.utils.flop_counter import flop_registry
 from ansatz.errors import UsageError
 from ansatz.layers.mode import evaluation_mode
 from ansatz.networks.fields import Fields, fields_of
-from ansatz.networks.fields.intervals import tensors
+from ansatz.networks.fields.receptive_fields import tensors
 from ansatz.spec import InputSpec
 
 

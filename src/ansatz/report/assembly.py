@@ -15,7 +15,7 @@ from ansatz.fitting.replay import replay
 from ansatz.registry import load
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
-from ansatz.report.scores import verdict
+from ansatz.report.score_tables import verdict
 from ansatz.report.what_was_fitted import describe_network, likelihood_name
 
 
@@ -48,7 +48,7 @@ def calibration(evidence: Evidence) -> str:
 
 _ALWAYS = [
     Chapter(10, "what was fitted", "ansatz.report.what_was_fitted:section"),
-    Chapter(20, "scores beside other models", "ansatz.report.scores:section"),
+    Chapter(20, "scores beside other models", "ansatz.report.score_tables:section"),
 ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number import number
+from ansatz.figures.number_format import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import figure, to_svg
 from ansatz.fitting.contracts.inference import Predictive

@@ -7,7 +7,7 @@ import numpy as np
 from ansatz.data.categorical import MISSING, _ordered, spelled
 from ansatz.data.columns import Column
 from ansatz.data.dates import PARTS
-from ansatz.data.numbers import number_columns, numbers_of
+from ansatz.data.number_columns import number_columns, numbers_of
 from ansatz.data.numeric import NumericState, QuantileMap, _moments, refuse_infinite
 from ansatz.data.preprocessing import EMBED_ABOVE, Preprocessor, _bend
 from ansatz.errors import DataError

@@ -139,7 +139,7 @@ class Structure(Protocol):
             model: fitted.
             data: where they are.
             outcomes: whether they are evaluated: those without a target are left out.
-            options: of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`, validated.
+            options: of :class:`~ansatz.fitting.options.commands.ReadingOutcomes`, validated.
             notify: takes notes.
         """
         ...

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from ansatz.errors import UsageError
-from ansatz.networks.regions.cells import (
+from ansatz.networks.regions.piecewise_affine import (
     Cells,
     Method,
     PiecewiseLayer,

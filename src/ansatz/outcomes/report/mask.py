@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data.batch import UNLABELLED
-from ansatz.figures.number import number
+from ansatz.figures.number_format import number
 from ansatz.figures.section import Cell, Chapter, Section, Table
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import Estimate, boundary_f1, dice, iou, mean_estimate, overlap, pixel_error

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ansatz.data.grids import Grids
-from ansatz.figures.number import number, percent
+from ansatz.figures.number_format import number, percent
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.effect import wilson

@@ -48,7 +48,7 @@ class Fields:
             where numbers can go back to that are put where a maximum was.
 
     Example:
-        >>> from ansatz.networks.fields.intervals import Fields
+        >>> from ansatz.networks.fields.receptive_fields import Fields
         >>> Fields.start((1, 3, 4, 5)).lanes
         (2, 3)
     """

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from ansatz.figures.number import number, with_error
+from ansatz.figures.number_format import number, with_error
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
 from ansatz.report.baselines import (
