@@ -12,7 +12,7 @@ from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.fitting.intervals import interval_of
 from ansatz.likelihoods import Distribution, Quantiles
 from ansatz.report.evidence import Evidence
-from ansatz.report.intervals import (
+from ansatz.report.interval_coverage import (
     Coverage,
     Intervals,
     by_group,

@@ -15,7 +15,7 @@ from ansatz.metrics import influence_error, mean_estimate
 from ansatz.report.corp import decompose, reliability
 from ansatz.report.effect import EffectSize
 from ansatz.report.evidence import Evidence
-from ansatz.report.intervals import covered, intervals
+from ansatz.report.interval_coverage import covered, intervals
 from ansatz.report.normal_scores import normal_scores
 from ansatz.report.pit import draw_pit, pit_histogram
 from ansatz.report.reliability import draw_reliability
