@@ -105,7 +105,7 @@ def bins() -> str:
         "|---|---:|---:|---:|---:|",
     ]
     for name, row in found.items():
-        shown = [f"{row[bins][key]:.4g}" for key in ("error", "nll") for bins in ("0", "32")]
+        shown = [f"{row[count][key]:.4g}" for key in ("error", "nll") for count in ("0", "32")]
         lines.append(f"| {name} | {' | '.join(shown)} |")
     return "\n".join(lines)
 

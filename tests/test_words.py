@@ -78,6 +78,25 @@ ALLOWED: list[Use] = [
     Use("src/ansatz/report/", r"law of succession", "the title of a paper"),
     Use("docs/likelihoods.md", r"laws?", "defined there: the distribution of y given x"),
     Use("docs/glossary.md", r"laws?", "explained there"),
+    *(
+        Use(f"src/ansatz/data/{name}", r"cells?", "cells of a table")
+        for name in (
+            "categorical.py",
+            "cells.py",
+            "columns.py",
+            "csv.py",
+            "header.py",
+            "keys.py",
+            "rankings.py",
+            "table.py",
+            "preprocessing.py",
+            "streams/chunks.py",
+            "streams/kinds.py",
+            "grids/path_table.py",
+            "grids/recognize.py",
+        )
+    ),
+    Use("src/ansatz/data/augmentation/moves.py", r"cells under a microscope", "of tissue"),
 ]
 
 

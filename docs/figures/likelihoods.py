@@ -21,8 +21,8 @@ from matplotlib.ticker import MaxNLocator
 from style import BLUE, COLOURS, GREEN, GREY, ORANGE, STYLE, VIOLET, axes, save
 from torch import Tensor
 
-from ansatz import likelihoods as candidates
-from ansatz.likelihoods.special.general_loss import general_loss
+from ansatz import likelihoods
+from ansatz.likelihoods.special.general_loss import shaped_loss
 from ansatz.spec import TargetSpec
 
 IMAGES = Path(__file__).parents[1] / "images" / "likelihoods"
@@ -94,24 +94,26 @@ def atom(ax: Axes, place: float, height: float, colour: str) -> None:
 def normal() -> Figure:
     """Two means, two spreads."""
     pairs = [(0, 1), (0, 0.5), (1.5, 2)]
-    made = [candidates.NormalDistribution(number(m), number(s)) for m, s in pairs]
+    made = [likelihoods.NormalDistribution(number(m), number(s)) for m, s in pairs]
     labels = [f"μ = {m}, σ = {s}" for m, s in pairs]
     return densities(-5, 6, list(zip(labels, made, strict=True)))
 
 
 def laplace() -> Figure:
     """The peak, beside the normal distribution of equal spread."""
-    made = [(f"b = {b}", candidates.LaplaceDistribution(number(0), number(b))) for b in (0.5, 1, 2)]
+    made = [
+        (f"b = {b}", likelihoods.LaplaceDistribution(number(0), number(b))) for b in (0.5, 1, 2)
+    ]
     return densities(-6, 6, made)
 
 
 def student_t() -> Figure:
     """The heavier the tails, the lower the shoulders."""
     made = [
-        (f"ν = {nu}", candidates.StudentTDistribution(number(0), number(1), number(nu)))
+        (f"ν = {nu}", likelihoods.StudentTDistribution(number(0), number(1), number(nu)))
         for nu in (1, 3, 10)
     ]
-    made.append(("ν → ∞: normal", candidates.NormalDistribution(number(0), number(1))))
+    made.append(("ν → ∞: normal", likelihoods.NormalDistribution(number(0), number(1))))
     return densities(-6, 6, made)
 
 
@@ -121,9 +123,9 @@ def normal_mixture() -> Figure:
     weights, means, sds = [0.35, 0.45, 0.2], [-2.0, 1.0, 4.0], [0.7, 0.9, 0.6]
     y = torch.linspace(-5, 6.5, 181, dtype=torch.float64)
     given = [torch.tensor(v, dtype=torch.float64) for v in (weights, means, sds)]
-    distribution = candidates.NormalMixtureDistribution(given[0].log(), given[1], given[2])
+    distribution = likelihoods.NormalMixtureDistribution(given[0].log(), given[1], given[2])
     for w, m, s, colour in zip(weights, means, sds, COLOURS[1:], strict=True):
-        part = w * candidates.NormalDistribution(number(m), number(s)).log_prob(y).exp()
+        part = w * likelihoods.NormalDistribution(number(m), number(s)).log_prob(y).exp()
         ax.fill_between(y, part, color=colour, alpha=0.25, linewidth=0)
         ax.plot(y, part, color=colour, linewidth=0.9, label=minus(f"π = {w}, μ = {m:g}, σ = {s}"))
     ax.plot(y, distribution.log_prob(y).exp(), color=BLUE, linewidth=2, label="their sum")
@@ -138,10 +140,11 @@ def barron() -> Figure:
     x = torch.linspace(-5, 5, 241, dtype=torch.float64)
     shapes = {2.0: "α = 2", 1.0: "α = 1", 0.0: "α = 0", -2.0: "α = −2"}
     for (alpha, label), colour in zip(shapes.items(), COLOURS, strict=True):
-        loss = general_loss(x**2, number(alpha).expand_as(x))
+        shape = number(alpha).expand_as(x)
+        loss = shaped_loss(x**2, shape, 2 - shape)
         left.plot(x, loss, color=colour, label=label)
         if alpha >= 0:
-            distribution = candidates.BarronDistribution(
+            distribution = likelihoods.BarronDistribution(
                 number(0), number(1), number(max(alpha, 1e-6))
             )
             right.plot(x, distribution.log_prob(x).exp(), color=colour)
@@ -160,7 +163,7 @@ def barron() -> Figure:
 def quantiles() -> Figure:
     """A fan over x: every predicted quantile, and nothing between them."""
     figure, ax = axes("x", "y")
-    likelihood = candidates.Quantiles()
+    likelihood = likelihoods.Quantiles()
     x = torch.linspace(0, 10, 121, dtype=torch.float64)
     curves = likelihood.quantiles(_fan(x)).T
     for i, alpha in ((0, 0.14), (1, 0.26)):
@@ -198,14 +201,14 @@ def inverse(step: Tensor) -> Tensor:
 
 def exponential() -> Figure:
     """Three means."""
-    made = [(f"μ = {m}", candidates.ExponentialDistribution(number(m).log())) for m in (0.5, 1, 2)]
+    made = [(f"μ = {m}", likelihoods.ExponentialDistribution(number(m).log())) for m in (0.5, 1, 2)]
     return densities(0, 5, made)
 
 
 def gamma() -> Figure:
     """One mean, four dispersions."""
     made = [
-        (f"μ = 2, φ = {phi}", candidates.GammaDistribution(number(2).log(), number(phi)))
+        (f"μ = 2, φ = {phi}", likelihoods.GammaDistribution(number(2).log(), number(phi)))
         for phi in (0.05, 0.25, 0.5, 1.5)
     ]
     return densities(0, 6, made, top=1.0)
@@ -214,7 +217,7 @@ def gamma() -> Figure:
 def log_normal() -> Figure:
     """One median, three spreads of the logarithm."""
     made = [
-        (f"μ = log 2, σ = {s}", candidates.LogNormalDistribution(number(2).log(), number(s)))
+        (f"μ = log 2, σ = {s}", likelihoods.LogNormalDistribution(number(2).log(), number(s)))
         for s in (0.2, 0.5, 1)
     ]
     return densities(0, 7, made)
@@ -223,7 +226,7 @@ def log_normal() -> Figure:
 def weibull() -> Figure:
     """From falling to steeply rising hazards."""
     made = [
-        (f"λ = 2, σ = {s}", candidates.WeibullDistribution(number(2).log(), number(s)))
+        (f"λ = 2, σ = {s}", likelihoods.WeibullDistribution(number(2).log(), number(s)))
         for s in (0.25, 0.5, 1, 1.5)
     ]
     return densities(0, 6, made, top=0.9)
@@ -232,7 +235,7 @@ def weibull() -> Figure:
 def inverse_gaussian() -> Figure:
     """One mean, three dispersions."""
     made = [
-        (f"μ = 2, φ = {phi}", candidates.InverseGaussianDistribution(number(2).log(), number(phi)))
+        (f"μ = 2, φ = {phi}", likelihoods.InverseGaussianDistribution(number(2).log(), number(phi)))
         for phi in (0.02, 0.15, 1)
     ]
     return densities(0, 6, made)
@@ -245,7 +248,7 @@ def tweedie() -> Figure:
     zero = torch.zeros((), dtype=torch.float64)
     settings = [(1, 2), (2, 1.5), (4, 1)]
     for i, ((mean, phi), colour) in enumerate(zip(settings, COLOURS, strict=False)):
-        distribution = candidates.TweedieDistribution(number(mean).log(), number(phi), number(1.5))
+        distribution = likelihoods.TweedieDistribution(number(mean).log(), number(phi), number(1.5))
         density = distribution.log_prob(y).exp()
         none = float(distribution.log_prob(zero).exp())
         ax.plot(y, density, color=colour, label=f"μ = {mean}, φ = {phi}: P(0) = {none:.2f}")
@@ -262,7 +265,7 @@ def generalized_pareto() -> Figure:
     figure, ax = axes("excess y", "density")
     y = torch.linspace(0, 12, 181, dtype=torch.float64)
     for xi, colour in zip((-0.25, 0, 0.3, 0.8), COLOURS, strict=True):
-        distribution = candidates.GeneralizedParetoDistribution(number(0), number(xi))
+        distribution = likelihoods.GeneralizedParetoDistribution(number(0), number(xi))
         ax.plot(y, distribution.log_prob(y).exp(), color=colour, label=minus(f"σ = 1, ξ = {xi}"))
     ax.set_yscale("log")
     ax.set_ylim(1e-4, 1.5)
@@ -277,7 +280,7 @@ def generalized_pareto() -> Figure:
 def beta() -> Figure:
     """From a U to a peak."""
     made = [
-        (f"μ = {m}, φ = {phi:g}", candidates.BetaDistribution(logit(m), number(1 / phi)))
+        (f"μ = {m}, φ = {phi:g}", likelihoods.BetaDistribution(logit(m), number(1 / phi)))
         for m, phi in ((0.5, 1), (0.3, 4), (0.3, 20), (0.8, 20))
     ]
     return densities(0.002, 0.998, made, top=6.4, loc="upper center", ncols=2)
@@ -291,8 +294,8 @@ def zero_one_inflated_beta() -> Figure:
     settings = [(0.4, 8, 0.25, 0.1), (0.7, 3, 0.05, 0.4)]
     for (m, phi, none, all_), colour, shift in zip(settings, COLOURS, (-1, 1), strict=False):
         odds = torch.tensor([none, all_], dtype=torch.float64) / (1 - none - all_)
-        distribution = candidates.ZeroOneInflatedBetaDistribution(
-            candidates.BetaDistribution(logit(m), number(1 / phi)), odds.log()
+        distribution = likelihoods.ZeroOneInflatedBetaDistribution(
+            likelihoods.BetaDistribution(logit(m), number(1 / phi)), odds.log()
         )
         density = distribution.log_prob(y).exp()
         label = f"μ = {m}, φ = {phi}, π₀ = {none}, π₁ = {all_}"
@@ -319,7 +322,7 @@ def dirichlet() -> Figure:
     means = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
     shades = [(*matplotlib.colors.to_rgb(BLUE), alpha) for alpha in np.linspace(0.1, 0.95, 8)]
     for ax, phi in zip(frames, (6, 25), strict=True):
-        distribution = candidates.DirichletDistribution(
+        distribution = likelihoods.DirichletDistribution(
             means.log().expand(len(parts), -1), number(1 / phi)
         )
         density = distribution.log_prob(torch.from_numpy(parts)).exp().numpy()
@@ -347,7 +350,7 @@ def von_mises() -> Figure:
     ax.plot(angle, ground, color=GREY, linewidth=0.7)
     for (mean, kappa), colour in zip([(0.0, 0.5), (2.1, 2), (4.2, 10)], COLOURS, strict=False):
         a, b = number(kappa * math.cos(mean)), number(kappa * math.sin(mean))
-        distribution = candidates.VonMisesDistribution(a, b)
+        distribution = likelihoods.VonMisesDistribution(a, b)
         reach = 1 + distribution.log_prob(angle).exp().numpy()
         label = minus(f"κ = {kappa}\na = {float(a):.2g}, b = {float(b):.2g}")
         ax.plot(angle, reach, color=colour, label=label)
@@ -369,7 +372,7 @@ def multivariate_normal() -> Figure:
     settings = [((-2, 0), (1, 1), 0.0), ((1.2, 1), (1, 0.6), 0.8), ((4, -0.5), (0.6, 1), -0.5)]
     for (mean, sds, slope), colour in zip(settings, COLOURS, strict=False):
         B = torch.tensor([[0.0, 0.0], [slope, 0.0]], dtype=torch.float64)
-        distribution = candidates.MultivariateNormalDistribution(
+        distribution = likelihoods.MultivariateNormalDistribution(
             torch.tensor(mean, dtype=torch.float64), torch.tensor(sds, dtype=torch.float64), B
         )
         values, vectors = torch.linalg.eigh(distribution.covariance)
@@ -395,7 +398,7 @@ def bernoulli() -> Figure:
     """The probability of 1 over its log odds."""
     figure, ax = axes("η = raw[0], the log odds", "probability")
     eta = torch.linspace(-6, 6, 181, dtype=torch.float64)
-    one = candidates.Bernoulli().distribution(eta.unsqueeze(-1)).mean
+    one = likelihoods.Bernoulli().distribution(eta.unsqueeze(-1)).mean
     ax.fill_between(eta, one, color=BLUE, alpha=0.9, linewidth=0)
     ax.fill_between(eta, one, 1, color=ORANGE, alpha=0.9, linewidth=0)
     ax.text(3, 0.4, "y = 1", ha="center", color="white", weight="bold")
@@ -409,12 +412,12 @@ def categorical() -> Figure:
     """Three logits that depend on x differently."""
     x = torch.linspace(-4, 4, 181, dtype=torch.float64)
     raw = torch.stack([-1.6 * x, 0.8 + 0 * x, 1.2 * x - 1], -1)
-    return _stacked(x, candidates.Categorical().probs(raw), "x;  η = (−1.6 x,  0.8,  1.2 x − 1)")
+    return _stacked(x, likelihoods.Categorical().probs(raw), "x;  η = (−1.6 x,  0.8,  1.2 x − 1)")
 
 
 def ordinal() -> Figure:
     """Cumulative logits: the thresholds cut one axis."""
-    likelihood = candidates.Ordinal()
+    likelihood = likelihoods.Ordinal()
     likelihood.outputs(TargetSpec(classes=4))
     cuts = torch.tensor([-2.0, 0.0, 2.5], dtype=torch.float64)
     likelihood._set(cuts)
@@ -445,15 +448,15 @@ def _stacked(x: Tensor, probs: Tensor, name: str) -> Figure:
 
 def poisson() -> Figure:
     """Three means."""
-    made = [(f"μ = {m}", candidates.PoissonDistribution(number(m).log())) for m in (1, 4, 9)]
+    made = [(f"μ = {m}", likelihoods.PoissonDistribution(number(m).log())) for m in (1, 4, 9)]
     return probabilities(17, made)
 
 
 def negative_binomial() -> Figure:
     """One mean, three dispersions."""
-    made = [("μ = 5, α → 0: poisson", candidates.PoissonDistribution(number(5).log()))]
+    made = [("μ = 5, α → 0: poisson", likelihoods.PoissonDistribution(number(5).log()))]
     made += [
-        (f"μ = 5, α = {a}", candidates.NegativeBinomialDistribution(number(5).log(), number(a)))
+        (f"μ = 5, α = {a}", likelihoods.NegativeBinomialDistribution(number(5).log(), number(a)))
         for a in (0.3, 1)
     ]
     return probabilities(17, made)
@@ -461,7 +464,7 @@ def negative_binomial() -> Figure:
 
 def binomial() -> Figure:
     """Successes of ten trials."""
-    likelihood = candidates.Binomial()
+    likelihood = likelihoods.Binomial()
     trials = torch.tensor(10.0, dtype=torch.float64)
     made = [
         (f"n = 10, p = {p}", likelihood.distribution(logit(p).reshape(1), trials))
@@ -475,7 +478,7 @@ def beta_binomial() -> Figure:
     made = [
         (
             f"n = 10, μ = 0.4, 1/φ = {d}",
-            candidates.BetaBinomialDistribution(logit(0.4), number(d), number(10)),
+            likelihoods.BetaBinomialDistribution(logit(0.4), number(d), number(10)),
         )
         for d in (0.01, 0.2, 1.5)
     ]
@@ -497,13 +500,13 @@ def _with_zeros(counts: Any, share: float, labels: tuple[str, str], top: float) 
 
 def zero_inflated_poisson() -> Figure:
     """The zeros that are no counts."""
-    counts = candidates.PoissonDistribution(number(4).log())
+    counts = likelihoods.PoissonDistribution(number(4).log())
     return _with_zeros(counts, 0.3, ("(1 − π) Poisson, μ = 4", "π = 0.3"), 0.36)
 
 
 def zero_inflated_negative_binomial() -> Figure:
     """The same with overdispersed counts."""
-    counts = candidates.NegativeBinomialDistribution(number(5).log(), number(0.5))
+    counts = likelihoods.NegativeBinomialDistribution(number(5).log(), number(0.5))
     labels = ("(1 − π) negative binomial, μ = 5, α = 0.5", "π = 0.25")
     return _with_zeros(counts, 0.25, labels, 0.36)
 
@@ -513,11 +516,11 @@ def hurdle_poisson() -> Figure:
     figure, ax = axes(y="probability")
     y = torch.arange(0.0, 12, dtype=torch.float64)
     for (rate, share), colour, shift in zip([(3, 0.6), (3, 0.99)], COLOURS, (-1, 1), strict=False):
-        distribution = candidates.HurdlePoissonDistribution(number(rate).log(), logit(share))
+        distribution = likelihoods.HurdlePoissonDistribution(number(rate).log(), logit(share))
         bars = distribution.log_prob(y).exp()
         label = f"r = {rate}, p = {share}"
         ax.bar(y + 0.2 * shift, bars, 0.36, color=colour, label=label)
-    plain = candidates.PoissonDistribution(number(3).log())
+    plain = likelihoods.PoissonDistribution(number(3).log())
     ax.plot(y, plain.log_prob(y).exp(), "_", color=GREY, markersize=12, label="poisson, μ = 3")
     counts_axis(ax, 11)
     ax.legend(loc="upper right")
@@ -530,7 +533,7 @@ def hurdle_poisson() -> Figure:
 def plackett_luce() -> Figure:
     """Chances of the first place, and expected ranks."""
     worth = torch.tensor([8.0, 4.0, 2.0, 1.0, 1.0], dtype=torch.float64)
-    distribution = candidates.RankingDistribution(worth.log())
+    distribution = likelihoods.RankingDistribution(worth.log())
     names = [f"worth {w:g}" for w in worth.tolist()]
     figure, (left, right) = plt.subplots(1, 2, sharey=True)
     rows = np.arange(len(names))[::-1]
@@ -556,10 +559,10 @@ def plackett_luce() -> Figure:
 def _times() -> tuple[Tensor, Tensor]:
     """200 survival times with a hump in their hazard, and log-risks of 0."""
     generator = torch.Generator().manual_seed(0)
-    distribution = candidates.LogNormalDistribution(number(1.2), number(0.7))
+    distribution = likelihoods.LogNormalDistribution(number(1.2), number(0.7))
     time = distribution.sample((200,), generator)
     event = torch.rand(200, generator=generator, dtype=torch.float64) < 0.85
-    return candidates.survival_outcome(time, event.double()), torch.zeros(
+    return likelihoods.survival_outcome(time, event.double()), torch.zeros(
         200, 1, dtype=torch.float64
     )
 
@@ -567,7 +570,7 @@ def _times() -> tuple[Tensor, Tensor]:
 def cox() -> Figure:
     """One baseline; risks that stand in a constant ratio."""
     y, raw = _times()
-    likelihood = candidates.Cox().double()
+    likelihood = likelihoods.Cox().double()
     likelihood.set_baseline(raw.squeeze(-1), y)
     figure, ax = axes("time", "survival")
     t = np.linspace(0, 10, 400)
@@ -583,7 +586,7 @@ def cox() -> Figure:
 def discrete_hazard() -> Figure:
     """A free hazard per interval: curves may cross."""
     y, _ = _times()
-    likelihood = candidates.DiscreteHazard(intervals=8).double()
+    likelihood = likelihoods.DiscreteHazard(intervals=8).double()
     likelihood.observe(y, torch.ones(len(y), dtype=torch.float64))
     shift, _ = likelihood.start(y, torch.ones(len(y), dtype=torch.float64))
     figure, ax = axes("time", "survival")
@@ -616,10 +619,10 @@ def losses() -> Figure:
     x = torch.linspace(-6, 6, 241, dtype=torch.float64)
     raw = torch.zeros(len(x), 1, dtype=torch.float64)
     made = {
-        "mse / 2": candidates.MSE().loss(raw, x) / 2,
-        "mae": candidates.MAE().loss(raw, x),
-        "huber": candidates.Huber().loss(raw, x),
-        "tukey": candidates.Tukey(scale=1.0).loss(raw, x),
+        "mse / 2": likelihoods.MSE().loss(raw, x) / 2,
+        "mae": likelihoods.MAE().loss(raw, x),
+        "huber": likelihoods.Huber().loss(raw, x),
+        "tukey": likelihoods.Tukey(scale=1.0).loss(raw, x),
     }
     for (label, loss), colour in zip(made.items(), COLOURS, strict=True):
         ax.plot(x, loss, color=colour, label=label)
@@ -637,7 +640,7 @@ def class_losses() -> Figure:
     one = torch.ones(len(p), dtype=torch.long)
     for g, colour in zip((0.0, 1.0, 2.0), COLOURS, strict=False):
         label = "cross_entropy" if g == 0 else f"focal, γ = {g:g}"
-        ax.plot(p, candidates.Focal(gamma=g).loss(raw, one), color=colour, label=label)
+        ax.plot(p, likelihoods.Focal(gamma=g).loss(raw, one), color=colour, label=label)
     ax.set_xlim(0, 1)
     ax.set_ylim(0, 4)
     ax.yaxis.set_major_locator(MaxNLocator(4))
@@ -648,7 +651,7 @@ def class_losses() -> Figure:
 def censored() -> Figure:
     """What an observed and three censored rows contribute."""
     figure, ax = axes("time")
-    distribution = candidates.WeibullDistribution(number(4).log(), number(0.5))
+    distribution = likelihoods.WeibullDistribution(number(4).log(), number(0.5))
     y = torch.linspace(0, 10, 181, dtype=torch.float64)
     density = distribution.log_prob(y).exp()
     ax.plot(y, density, color=GREY, linewidth=1.2)
@@ -673,10 +676,10 @@ def censored() -> Figure:
 
 def truncated() -> Figure:
     """The part that is recorded, made whole."""
-    inner = candidates.NormalDistribution(number(0), number(1))
+    inner = likelihoods.NormalDistribution(number(0), number(1))
     figure, ax = axes()
     y = torch.linspace(-3.5, 3.5, 181, dtype=torch.float64)
-    likelihood = candidates.Truncated("normal", lower=-0.5, upper=2.0, options={"dispersion": 1.0})
+    likelihood = likelihoods.Truncated("normal", lower=-0.5, upper=2.0, options={"dispersion": 1.0})
     inside = (y > -0.5) & (y <= 2)
     shown = (
         likelihood.distribution(torch.zeros(1, 1, dtype=torch.float64)).log_prob(y[inside]).exp()

@@ -118,7 +118,7 @@ class Percent(Outcome):
     """A percentage: the share is modelled, percent are predicted."""
 
     name, labels, candidates = "percent", None, ("beta",)
-    face = "ansatz.estimators.estimator:Estimator"
+    estimator = "ansatz.estimators.estimator:Estimator"
 
     def __init__(self):
         self.names = []

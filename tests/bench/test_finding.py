@@ -3,6 +3,7 @@ import math
 import pytest
 
 from ansatz.bench.finding import Bound, Finding
+from ansatz.bench.image_quality import epochs_within
 from ansatz.bench.race import Race, Time
 
 
@@ -40,3 +41,12 @@ def test_the_document_has_the_announced_keys():
     assert {"name", "ours", "peers", "limit", "unit", "ratio"} <= set(found)
     assert found["ratio"] == {"b": 2.5} and found["limit"] == {"b": {"at_least": 2}}
     assert found["wall ratio"] == {"b": 2.5} and found["rounds"] == 2
+
+
+def test_a_bar_is_written_with_its_sides():
+    bars = Bound(0.87, 0.95), Bound(at_least=2.0), Bound(at_most=1.5), Bound()
+    assert [str(bar) for bar in bars] == ["0.87 to 0.95", ">= 2", "<= 1.5", "any"]
+
+
+def test_the_epochs_of_the_window_leave_one_for_validation():
+    assert (epochs_within(100.0, 9.0), epochs_within(5.0, 9.0)) == (10, 1)

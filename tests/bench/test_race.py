@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ansatz.bench.race import Race, Spread, Time, limited_threads, race
+from ansatz.bench.race import Quartiles, Race, Time, limited_threads, race
 
 
 def at_once(run):
@@ -44,12 +44,12 @@ def test_a_slow_round_moves_no_ratio():
         "ours": [Time(2 * s, 2 * s) for s in slow],
         "theirs": [Time(6 * s, 6 * s) for s in slow],
     }
-    assert Race(times).ratio("theirs", "ours") == Spread(3.0, 3.0, 3.0)
+    assert Race(times).ratio("theirs", "ours") == Quartiles(3.0, 3.0, 3.0)
 
 
 def test_the_spread_is_that_of_numpys_quartiles():
     values = np.random.default_rng(0).gamma(2.0, size=11)
-    found = Spread.of(values.tolist())
+    found = Quartiles.of(values.tolist())
     assert found.median == statistics.median(values)
     np.testing.assert_allclose([found.lower, found.upper], np.quantile(values, [0.25, 0.75]))
 

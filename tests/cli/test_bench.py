@@ -4,14 +4,14 @@ import pytest
 
 from ansatz.bench import suites
 from ansatz.bench.finding import Bound, Finding
-from ansatz.bench.race import Spread
+from ansatz.bench.race import Quartiles
 from ansatz.errors import UsageError
 
 
 @pytest.fixture
 def suite(monkeypatch):
     """One suite whose finding the test decides."""
-    found = [Finding("toy", "seconds", 1.0, {"b": 3.0}, {"b": Spread(3.0, 2.9, 3.1)})]
+    found = [Finding("toy", "seconds", 1.0, {"b": 3.0}, {"b": Quartiles(3.0, 2.9, 3.1)})]
 
     class Toy:
         is_quick = True

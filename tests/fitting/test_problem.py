@@ -24,7 +24,7 @@ def task(table, **options):
 
 @pytest.mark.parametrize("table, options, kind", CASES.values(), ids=CASES)
 def test_outcomes_find_their_estimator(table, options, kind):
-    module, _, name = task(table, **options).outcome.face.partition(":")
+    module, _, name = task(table, **options).outcome.estimator.partition(":")
     assert getattr(importlib.import_module(module), name) is kind
 
 

@@ -55,7 +55,7 @@ def forge(folder, change, weights=None):
 
 def assert_same(model, again, X):
     assert_array_equal(again.predict(X), model.predict(X))
-    rows = model.model_.structure.from_python(X, face=model, reset=False)
+    rows = model.model_.structure.from_python(X, estimator=model, reset=False)
     assert torch.equal(*(m.model_.posterior.predictive(rows).raw for m in (model, again)))
     assert again.describe() == model.describe()
 

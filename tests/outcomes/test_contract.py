@@ -52,9 +52,9 @@ def test_every_outcome_has_a_sample():
 @pytest.mark.parametrize("name", outcomes.names())
 def test_its_face_is_an_estimator_of_it(name):
     outcome = outcomes.create(name)
-    face = registry.load(outcome.face)
-    assert outcome.name == name and issubclass(face, Estimator)
-    assert face._get_param_names()[0] and registry.load(outcome.report)
+    estimator = registry.load(outcome.estimator)
+    assert outcome.name == name and issubclass(estimator, Estimator)
+    assert estimator._get_param_names()[0] and registry.load(outcome.report)
 
 
 @every_sample

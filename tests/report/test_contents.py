@@ -58,7 +58,7 @@ TITLES = {
     "table": [
         "What was fitted",
         "Scores",
-        "Are the predicted distributions right?",
+        "Calibration of the predictions",
         "Coverage of the intervals",
         "Quantile residuals",
         "Residual panels",
@@ -74,7 +74,7 @@ TITLES = {
     "images": [
         "What was fitted",
         "Scores",
-        "Are the probabilities right?",
+        "Reliability of the probabilities",
         "Recalibration, before and after",
         "Confusion of classes",
         "The most confident mistakes",

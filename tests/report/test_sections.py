@@ -11,8 +11,7 @@ from sklearn.metrics import log_loss
 import ansatz
 from ansatz import Classifier, Regressor
 from ansatz.data import Column
-from ansatz.figures.number_format import number, percent, with_error
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import number, percent, printable, with_error
 from ansatz.fitting.model import estimator_of
 from ansatz.fitting.replay import replay
 from ansatz.outcomes.report.classes import spiegelhalter
@@ -175,3 +174,15 @@ def test_an_error_gives_the_digits_of_its_value():
 def test_names_are_printable():
     assert printable("a\u2028b\u200d\ud800") == "a\\u2028b\\u200d\\ud800"
     assert len(printable("x" * 10**6, 60)) == 60
+
+
+def test_a_difference_is_written_in_standard_errors():
+    from ansatz.report.baselines import Score
+    from ansatz.report.score_tables import assess_difference
+
+    vague = assess_difference("the linear model", "nll", Score(0.02, 0.05), 50)
+    assert "not distinguishable" in vague and "0.4 standard errors (with 50 rows" in vague
+    found = assess_difference("the linear model", "nll", Score(0.3, 1e-16), 500)
+    assert found == (
+        "It beats the linear model by 0.3 ± 1e−16 in nll, more than 1,000 standard errors."
+    )

@@ -1,4 +1,4 @@
-"""One measured claim: our number, the others', the bars, and whether they are met."""
+"""Holds one measured claim: our number, those of the peers, and the bars."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -6,29 +6,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansatz.bench.race import Clock, Race, Spread
+from ansatz.bench.race import Clock, Quartiles, Race
 from ansatz.errors import UsageError
 
 
 def _silent(message: str) -> None:
-    """Tells nobody."""
+    """Ignores a message."""
 
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """The same for every suite; each takes what concerns it.
+    """The options of all suites.
 
     Args:
-        rounds: how often contestants are measured; None for the suite's own number.
+        rounds: number of measurements; None for the default of the suite.
         seed: of data, weights and order.
-        splits: which splits or seeds of the quality suites; None for all.
+        splits: splits or seeds of the quality suites; None for all.
         inference: of the quality suites of tables.
-        only: which cases or data sets of a suite; None for all.
-        examples: images of the speed suite; None for its own number.
-        threads: of the speed suite of images; None for torch's own number.
-        folder: where finished parts are kept, so that a stopped run goes on; None for nowhere.
-        fresh: begin anew, although there are finished parts.
-        notify: called with sentences about the progress.
+        only: cases or data sets of a suite; None for all.
+        examples: number of images of the speed suite; None for its default.
+        threads: of the speed suite of images; None for the default of torch.
+        folder: where finished rows are stored, so that a run can resume; None for nowhere.
+        fresh: compute finished rows again.
+        notify: called with messages about the progress.
     """
 
     rounds: int | None = None
@@ -43,7 +43,7 @@ class BenchOptions:
     notify: Callable[[str], None] = _silent
 
     def pick(self, names: Iterable[str]) -> list[str]:
-        """Those of a suite's cases that are asked for."""
+        """Selects the cases of a suite."""
         known = list(names)
         for name in self.only or ():
             if name not in known:
@@ -52,20 +52,20 @@ class BenchOptions:
 
 
 class Bound(NamedTuple):
-    """A bound from below, from above, or both."""
+    """A lower or upper bound of a number, or both."""
 
     at_least: float | None = None  # the smallest number that passes; None for any
     at_most: float | None = None  # the largest number that passes; None for any
 
     def met(self, value: float | None) -> bool:
-        """Whether ``value`` passes; what could not be measured (None, nan) does not."""
+        """Whether ``value`` passes; None and nan do not."""
         if value is None or math.isnan(value):
             return False
         low, high = self.at_least, self.at_most
         return (low is None or value >= low) and (high is None or value <= high)
 
     def to_dict(self) -> dict[str, float]:
-        """The bounds that are set."""
+        """Returns the bounds that are set."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
     def __str__(self) -> str:
@@ -78,10 +78,10 @@ class Bound(NamedTuple):
 
 @dataclass
 class Finding:
-    """What a case found.
+    """The result of a case.
 
-    A ratio under a bar *at least* is their number over ours (how many times as fast we are); under
-    a bar *at most* it is ours over theirs. A bar called ``"ours"`` bounds our number itself.
+    A ratio under a bar *at least* is their number over ours (our speedup); under a bar *at most* it
+    is ours over theirs. A bar called ``"ours"`` bounds our number itself.
 
     Args:
         name: the case.
@@ -90,15 +90,15 @@ class Finding:
         peers: the others' numbers.
         ratio: peer -> median and quartiles over rounds.
         limit: peer, or ``"ours"`` -> what must hold.
-        missing: peers that are not installed, and parts that do not exist here.
-        facts: whatever else is worth keeping.
+        missing: peers that are not installed.
+        facts: further entries of the record.
     """
 
     name: str
     unit: str
     ours: float | None = None
     peers: dict[str, float] = field(default_factory=dict)
-    ratio: dict[str, Spread] = field(default_factory=dict)
+    ratio: dict[str, Quartiles] = field(default_factory=dict)
     limit: dict[str, Bound] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Finding:
         missing: list[str] | None = None,
         facts: dict[str, Any] | None = None,
     ) -> "Finding":
-        """From a race against ``us``; bars of who did not run are left out."""
+        """Makes a finding of a race against ``us``; bars of peers that did not run are dropped."""
         others = [other for other in race.times if other != us]
         ratios = {other: _ratio(race, other, us, limit.get(other), clock) for other in others}
         found = cls(
@@ -139,12 +139,12 @@ class Finding:
 
     @property
     def met(self) -> dict[str, bool]:
-        """For each bar, whether it is met; the median decides."""
+        """Whether each bar is met by the median."""
         return {name: bar.met(self._value(name)) for name, bar in self.limit.items()}
 
     @property
     def holds(self) -> bool:
-        """Whether every bar that could be evaluated is met."""
+        """Whether every bar is met."""
         return all(self.met.values())
 
     def _value(self, name: str) -> float | None:
@@ -153,7 +153,7 @@ class Finding:
         return self.ratio[name].median if name in self.ratio else None
 
     def to_dict(self) -> dict[str, Any]:
-        """As ``ansatz bench --json`` prints it."""
+        """Returns the entry of ``ansatz bench --json``."""
         return {
             "name": self.name,
             "ours": self.ours,
@@ -169,6 +169,6 @@ class Finding:
         }
 
 
-def _ratio(race: Race, other: str, us: str, bar: Bound | None, clock: Clock) -> Spread:
+def _ratio(race: Race, other: str, us: str, bar: Bound | None, clock: Clock) -> Quartiles:
     shorter = bar is not None and bar.at_most is not None
     return race.ratio(us, other, clock) if shorter else race.ratio(other, us, clock)

@@ -1,18 +1,15 @@
-"""What a user would pick instead for images, each as its documentation advises.
+"""Trains the peers on images, each as its documentation advises.
 
 No logger, checkpoint, progress bar or validation; the same network, optimizer, rate, batch size and
-number of epochs, images standardised and in memory. Lightning takes the optimizer as torch makes it
-by default; with torch's fused kernel it is measured too, without a bar.
+number of epochs, standardised images in memory. Lightning takes torch's default optimizer; with the
+fused kernel it is measured too, without a bar.
 """
 
-import logging
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
 
 from ansatz.bench.image_task import (
     EVALUATED,
@@ -24,13 +21,13 @@ from ansatz.bench.image_task import (
     predictor,
     resnet_loop,
 )
-from ansatz.bench.peers import keras_on_torch
+from ansatz.bench.peers import keras_on_torch, lightning_loop
 
 Peer = Callable[[ImageTask], Predict]
 
 
 def with_keras(task: ImageTask) -> Predict:
-    """Keras on torch."""
+    """Trains Keras on torch."""
     keras = keras_on_torch()
     keras.utils.set_random_seed(0)
     model = (_keras_lenet5 if task.network == "lenet5" else _keras_resnet18)(keras, task)
@@ -49,33 +46,11 @@ def with_keras(task: ImageTask) -> Predict:
 
 
 def with_lightning(task: ImageTask, *, fused: bool = False) -> Predict:
-    """Lightning on LeNet-5, in its barebones mode, which is made for measuring."""
-    import lightning
-    from torch.utils.data import DataLoader, TensorDataset
-
-    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
-
-    class Module(lightning.LightningModule):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = lenet5(task)
-
-        def training_step(self, batch: Any, number: int) -> torch.Tensor:
-            x, y = batch
-            return nn.functional.cross_entropy(self.inner(x), y)
-
-        def configure_optimizers(self) -> torch.optim.Optimizer:
-            return torch.optim.AdamW(self.parameters(), lr=task.rate, fused=fused or None)
-
-    rows = TensorDataset(torch.from_numpy(task.first), torch.from_numpy(task.labels))
-    module = Module()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that barebones reports nothing, that loaders lack workers
-        trainer = lightning.Trainer(
-            max_epochs=task.epochs, accelerator="cpu", devices=1, barebones=True
-        )
-        trainer.fit(module, DataLoader(rows, batch_size=task.batch, shuffle=True))
-    return predictor(module.inner)
+    """Trains LeNet-5 with Lightning in its barebones mode."""
+    network = lenet5(task)
+    images, labels = torch.from_numpy(task.first), torch.from_numpy(task.labels)
+    lightning_loop(network, images, labels, task, fused)
+    return predictor(network)
 
 
 LENET: dict[str, tuple[str, Peer]] = {  # name -> the package it needs, what it does

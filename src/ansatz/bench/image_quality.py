@@ -1,4 +1,4 @@
-"""Classes of images: what the recipe that a fit chooses by itself reaches on published sets."""
+"""Measures the quality of default fits on published images and masks."""
 
 import statistics
 import time
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ansatz.bench.finding import BenchOptions, Bound, Finding
-from ansatz.bench.race import Spread
-from ansatz.bench.record import repeated
+from ansatz.bench.race import Quartiles
+from ansatz.bench.record import mean_of, repeated, run_facts
 
 if TYPE_CHECKING:
     from ansatz.data import Dataset
@@ -19,19 +19,12 @@ SEEDS = 3
 
 
 class Goal(NamedTuple):
-    """What is fitted to a set, and what it must reach.
+    """The network of a data set and its bars."""
 
-    Args:
-        network: by name; ``"auto"`` is the default one.
-        error: share of the test images that may be taken for something else, mean over seeds.
-        epochs: passes over the images that are learned from, at most; None for any number.
-        minutes: that a fit may take; None for any number.
-    """
-
-    network: str
-    error: float
-    epochs: float | None = None
-    minutes: float | None = None
+    network: str  # by name; ``"auto"`` is the default one
+    error: float  # largest test error, mean over seeds
+    epochs: float | None = None  # largest number of epochs; None for any
+    minutes: float | None = None  # longest time of a fit; None for any
 
 
 GOALS = {
@@ -42,7 +35,7 @@ GOALS = {
 
 
 def quality_images(options: BenchOptions) -> list[Finding]:
-    """Test error of three seeds; the published test images are looked at once, after the fit."""
+    """Measures the test error of three seeds on the published test images."""
     done = repeated("quality-images", options.pick(GOALS), _fit, options, times=SEEDS)
     return [finding for name, rows in done for finding in _findings(name, rows)]
 
@@ -81,16 +74,14 @@ def _fit(name: str, seed: int) -> dict[str, Any]:
 def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
     goal, errors = GOALS[name], [row["error"] for row in rows]
     facts = {
-        "seeds": len(rows),
+        **run_facts(rows, "seed"),
         "errors": errors,
         "accuracy": 1 - statistics.fmean(errors),
-        "nll": statistics.fmean(row["nll"] for row in rows),
+        "nll": mean_of(rows, "nll"),
         "network": rows[0]["network"],
         "parameters": rows[0]["parameters"],
         "recipe": rows[0]["recipe"],
-        "seconds": statistics.median(row["seconds"] for row in rows),
         "threads": rows[0]["threads"],
-        "commits": sorted({row["commit"] or "" for row in rows}),
     }
     found = [
         Finding(
@@ -116,18 +107,18 @@ def _most(name: str, unit: str, values: list[float], limit: float) -> Finding:
 
 SETS = ("isbi2012",)
 SEEDS, DICE = 3, 0.80
-LEARNED = 24  # slices; the others, which follow them in the stack, evaluate
+LEARNED = 24  # training slices; the following ones test
 OURS, WINDOW = "auto", "sliding_window"
 
 
 def quality_segmentation(options: BenchOptions) -> list[Finding]:
-    """Dice of membranes and pixel error on the last slices, three seeds."""
+    """Measures Dice of membranes and pixel error on the last slices, three seeds."""
     done = repeated("quality-segmentation", options.pick(SETS), _fit_masks, options, times=SEEDS)
     return [finding for name, rows in done for finding in _mask_findings(name, rows)]
 
 
 def epochs_within(seconds: float, epoch: float) -> int:
-    """How many epochs fit, one of them held out for evaluating the slices that stop the fit."""
+    """Computes the number of epochs within a time, less one for validation."""
     return max(1, int(seconds / epoch) - 1)
 
 
@@ -139,10 +130,10 @@ def _fit_masks(name: str, seed: int) -> dict[str, Any]:
 
     data = load(name)
     model, seconds = _timed(Segmenter(network=OURS, random_state=seed), data)
-    # The time of one epoch decides how many the baseline takes, so that its learning rate comes
-    # down to zero within the time it has; a limit alone would cut it off in full swing.
-    network_check = Segmenter(network=WINDOW, random_state=seed, epochs=1, holdout=0.0)
-    epochs = epochs_within(seconds, _timed(network_check, data)[1])
+    # The number of epochs follows from the time of one, so that the schedule of the baseline ends
+    # within its time; a time limit alone would stop it early.
+    pilot = Segmenter(network=WINDOW, random_state=seed, epochs=1, holdout=0.0)
+    epochs = epochs_within(seconds, _timed(pilot, data)[1])
     baseline = Segmenter(network=WINDOW, random_state=seed, epochs=epochs, time_limit=seconds)
     baseline, taken = _timed(baseline, data)
     return {
@@ -180,25 +171,21 @@ def _evaluated(model: "Segmenter", data: "Dataset", seconds: float) -> dict[str,
 def _mask_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
     window = [row["sliding window"] for row in rows]
 
-    def mean(key: str, among: list[dict[str, Any]]) -> float:
-        return statistics.fmean(row[key] for row in among)
-
-    baseline = {"sliding window": mean("dice", window)}
+    baseline = {"sliding window": mean_of(window, "dice")}
     facts = {
-        "seeds": len(rows),
+        **run_facts(rows, "seed"),
         "network": rows[0]["network"],
         "parameters": [rows[0]["parameters"], window[0]["parameters"]],
         "recipe": rows[0]["recipe"],
-        "boundary_f1": [mean("boundary_f1", rows), mean("boundary_f1", window)],
-        "seconds": [mean("seconds", rows), mean("seconds", window)],
-        "epochs": [mean("epochs", rows), mean("epochs", window)],
+        "boundary_f1": [mean_of(rows, "boundary_f1"), mean_of(window, "boundary_f1")],
+        "seconds": [mean_of(rows, "seconds"), mean_of(window, "seconds")],
+        "epochs": [mean_of(rows, "epochs"), mean_of(window, "epochs")],
         "threads": rows[0]["threads"],
-        "commits": sorted({row["commit"] or "" for row in rows}),
     }
     dice = Finding(
         f"{name}: Dice",
         "overlap of predicted and true membranes, mean over seeds",
-        mean("dice", rows),
+        mean_of(rows, "dice"),
         limit={"ours": Bound(at_least=DICE)},
         facts=facts,
     )
@@ -213,9 +200,9 @@ def _mask_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
     error = Finding(
         f"{name}: pixel error",
         "share of the pixels, mean over seeds",
-        mean("pixel_error", rows),
-        {"sliding window": mean("pixel_error", window)},
-        {"sliding window": Spread.of(ratios)},
+        mean_of(rows, "pixel_error"),
+        {"sliding window": mean_of(window, "pixel_error")},
+        {"sliding window": Quartiles.of(ratios)},
         {"sliding window": Bound(at_most=1.0)},
     )
     return [dice, beside, error]

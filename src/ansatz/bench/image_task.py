@@ -1,4 +1,4 @@
-"""Images and the network that everyone trains on them."""
+"""Defines the images and networks of the speed suite."""
 
 import importlib.util
 from collections.abc import Callable
@@ -14,15 +14,14 @@ from torch import nn
 Array = np.ndarray[Any, Any]
 
 DIGITS, PHOTOGRAPHS = 60_000, 24 * 64  # images: an epoch of MNIST; two dozen steps of a ResNet
-EVALUATED = 2_048  # images that show whether something was learned
+EVALUATED = 2_048  # images that are scored
 
 
 @dataclass(frozen=True)
 class ImageTask:
-    """Images as bytes, a network by name, and how long to train it.
+    """Images as bytes, a network by name, and the length of training.
 
-    Peers begin with images that are standardised already, in the layout they like best; ours
-    begins with the bytes.
+    Peers get standardised images in their preferred layout; ours begins with the bytes.
     """
 
     images: Array  # ``(N, C, H, W)`` uint8
@@ -35,40 +34,40 @@ class ImageTask:
 
     @property
     def classes(self) -> int:
-        """How many kinds of images there are."""
+        """The number of classes."""
         return int(self.labels.max()) + 1
 
     @property
     def steps(self) -> int:
-        """Updates in all."""
+        """The total number of updates."""
         return self.epochs * -(-len(self.images) // self.batch)
 
     @cached_property
     def first(self) -> Array:
-        """The images as torch's layers take them: ``(N, C, H, W)`` float32, standardised."""
+        """The images for torch: ``(N, C, H, W)`` float32, standardised."""
         axes = (0, 2, 3)
         mean = self.images.mean(axes, keepdims=True, dtype=np.float64).astype(np.float32)
-        spread = self.images.std(axes, keepdims=True, dtype=np.float32)
-        found: Array = (self.images - mean) / np.maximum(spread, 1)
+        sd = self.images.std(axes, keepdims=True, dtype=np.float32)
+        found: Array = (self.images - mean) / np.maximum(sd, 1)
         return found
 
     @cached_property
     def last(self) -> Array:
-        """The images as Keras takes them: channels last."""
+        """The images for Keras: channels last."""
         return np.ascontiguousarray(self.first.transpose(0, 2, 3, 1))
 
     def score(self, predicted: Array) -> float:
-        """The share of the first images whose class is predicted."""
+        """Computes the accuracy on the first images."""
         return float((predicted == self.labels[: len(predicted)]).mean())
 
 
 def digits(count: int = DIGITS) -> ImageTask:
-    """LeNet-5 on the first training images of MNIST, in batches of 128."""
+    """Makes the task of LeNet-5 on MNIST, in batches of 128."""
     return ImageTask(*_images("mnist", count), "lenet5", {}, batch=128)
 
 
 def photographs(count: int = PHOTOGRAPHS) -> ImageTask:
-    """ResNet-18 with the stem for small images on CIFAR-10, in batches of 64."""
+    """Makes the task of ResNet-18 with a small stem on CIFAR-10, in batches of 64."""
     return ImageTask(*_images("cifar10", count), "resnet18", {"stem": "small"}, batch=64)
 
 
@@ -86,7 +85,7 @@ Predict = Callable[[Array], Array]
 
 
 def lenet5(task: ImageTask) -> nn.Sequential:
-    """LeNet-5 with ReLU and max pooling, of torch's own modules."""
+    """Builds LeNet-5 with ReLU and max pooling from torch's modules."""
     torch.manual_seed(0)
     side = (task.images.shape[-1] // 2 - 4) // 2
     return nn.Sequential(
@@ -106,7 +105,7 @@ def lenet5(task: ImageTask) -> nn.Sequential:
 
 
 def lenet_loop(task: ImageTask) -> Predict:
-    """LeNet-5: channels last, one permutation per epoch, fused AdamW, nothing else."""
+    """Trains LeNet-5 by hand: channels last, a permutation per epoch, fused AdamW."""
     layout = torch.channels_last
     network = lenet5(task).to(memory_format=layout)  # type: ignore[call-overload]
     x, y = torch.from_numpy(task.first), torch.from_numpy(task.labels)
@@ -122,7 +121,7 @@ def lenet_loop(task: ImageTask) -> Predict:
 
 
 def resnet_loop(task: ImageTask) -> Predict:
-    """ResNet-18: the loop of ``benchmarks/resnet_loop.py`` in the source tree."""
+    """Trains ResNet-18 by the loop of ``benchmarks/resnet_loop.py``."""
     loop, width = _load(script()), task.options.get("width", 64)
     images, labels = torch.from_numpy(task.first), torch.from_numpy(task.labels)
     torch.manual_seed(0)
@@ -132,12 +131,12 @@ def resnet_loop(task: ImageTask) -> Predict:
 
 
 def script() -> Path:
-    """Where the loop of ResNet-18 is, when the package runs from its source tree."""
+    """Returns the path of the loop of ResNet-18 in the source tree."""
     return Path(__file__).parents[3] / "benchmarks" / "resnet_loop.py"
 
 
 def predictor(network: nn.Module) -> Predict:
-    """What a trained network predicts: the likeliest class, of standardised images."""
+    """Makes a function that predicts classes of standardised images."""
 
     def predict(x: Array) -> Array:
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""How fast networks learn from images beside what a user would pick instead."""
+"""Measures the speed of training on images beside the peers."""
 
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping
@@ -17,10 +17,9 @@ CASES = ("lenet5", "augmentation", "resnet18")
 
 
 def speed_images(options: BenchOptions) -> list[Finding]:
-    """LeNet-5 on MNIST, what augmentation adds to it, ResNet-18 on CIFAR-10.
+    """Measures LeNet-5 on MNIST with and without augmentation, and ResNet-18 on CIFAR-10.
 
-    All are measured on the same threads, torch's own number, by the clock on the wall: with more
-    than one thread that is what a user waits for.
+    All use the same number of threads, by default that of torch, and are measured by wall time.
     """
     from ansatz.bench import image_task
 
@@ -34,10 +33,9 @@ def speed_images(options: BenchOptions) -> list[Finding]:
 
 
 def ours(task: "ImageTask", *, augment: bool = False) -> "Callable[[Array], Array]":
-    """The public estimator with the task's network; nothing else is set but what peers do without.
+    """Trains the public estimator with the task's network and otherwise the default recipe.
 
-    It begins with bytes, and what follows is timed: reading, standardising, clipped gradients, a
-    schedule of the rate, averaged weights.
+    The time includes reading, standardising, clipped gradients, the schedule and averaged weights.
     """
     from ansatz.bench.image_task import EVALUATED
     from ansatz.data.grids import Grids
@@ -109,12 +107,12 @@ def _race(
     *,
     rounds: int,
 ) -> tuple[Any, dict[str, Any]]:
-    """The race of all who are there, and what everyone learned: that shows who did the work."""
+    """Measures all contestants, with their training scores as a check."""
     import torch
 
     from ansatz.bench.race import race
 
-    task.first, task.last  # noqa: B018  # made ready before the clock runs
+    task.first, task.last  # noqa: B018  # computed before the clock starts
     contestants = dict(runs)
     for peer, (_, train) in peers.items():
         if peer not in missing:

@@ -1,4 +1,4 @@
-"""A table and the network that everyone trains on it."""
+"""Defines the tables and networks of the speed suites."""
 
 import itertools
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class BenchTask:
-    """Rows, a multilayer perceptron of given widths, and how long to train it."""
+    """Rows, the widths of a multilayer perceptron, and the length of training."""
 
     x: Array  # ``(N, D)`` float32, standardised
     y: Array  # ``(N,)`` class codes, or float32 numbers
@@ -27,28 +27,28 @@ class BenchTask:
 
     @property
     def outputs(self) -> int:
-        """Numbers that the network gives per row."""
+        """The number of outputs."""
         return self.classes or 1
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Columns, hidden units, outputs."""
+        """The number of columns, hidden units and outputs."""
         return (self.x.shape[1], *self.widths, self.outputs)
 
     @property
     def steps(self) -> int:
-        """Updates in all."""
+        """The total number of updates."""
         return self.epochs * -(-len(self.x) // self.batch)
 
     def score(self, prediction: Array) -> float:
-        """Accuracy of classes, or the share of the variance that is explained."""
+        """Computes accuracy of classes, or R2 of numbers."""
         if self.classes:
             return float((prediction == self.y).mean())
         return 1 - float(((prediction - self.y) ** 2).mean() / self.y.var())
 
 
 def large(seed: int = 0, rows: int = 20_000, epochs: int = 10) -> BenchTask:
-    """784-256-128-10 on digits: MNIST's first rows where it is at hand, else generated ones."""
+    """Makes the task 784-256-128-10 on MNIST, or on generated rows without it."""
     found = _mnist(rows)
     x, y = found or _generated_digits(seed, rows)
     source = "mnist" if found else "generated"
@@ -56,7 +56,7 @@ def large(seed: int = 0, rows: int = 20_000, epochs: int = 10) -> BenchTask:
 
 
 def tiny(seed: int = 0, epochs: int = 50) -> BenchTask:
-    """20-64-64-1 on 1,000 rows with two columns that matter."""
+    """Makes the task 20-64-64-1 on 1,000 rows with two informative columns."""
     random = np.random.default_rng(seed)
     x = random.standard_normal((1_000, 20), dtype=np.float32)
     noise = 0.1 * random.standard_normal(1_000, dtype=np.float32)
@@ -94,7 +94,7 @@ Predict = Callable[[Array], Array]
 
 
 def network(task: BenchTask) -> nn.Sequential:
-    """The network as torch's own modules."""
+    """Builds the network from torch's modules."""
     torch.manual_seed(0)
     layers: list[nn.Module] = []
     for given, made in zip(task.sizes, task.sizes[1:], strict=False):
@@ -103,10 +103,9 @@ def network(task: BenchTask) -> nn.Sequential:
 
 
 def hand_loop(task: BenchTask) -> Predict:
-    """Tensors in memory, one permutation per epoch, fused AdamW, autograd, nothing else.
+    """Trains by hand: tensors in memory, a permutation per epoch, fused AdamW, autograd.
 
-    Rows are gathered batch by batch: 128 x 784 numbers stay in the cache until they are used,
-    which the whole table in a new order does not.
+    Rows are gathered batch by batch: 128 x 784 numbers stay in the cache.
     """
     module, x, y = network(task), torch.from_numpy(task.x), torch.from_numpy(task.y)
     loss_of = nn.functional.cross_entropy if task.classes else nn.functional.mse_loss
@@ -122,7 +121,7 @@ def hand_loop(task: BenchTask) -> Predict:
 
 
 def predictor(module: nn.Module, task: BenchTask) -> Predict:
-    """What a trained module predicts: the likeliest class, or the number."""
+    """Makes a function that predicts the most probable class, or the number."""
 
     def predict(x: Array) -> Array:
         with torch.no_grad():

@@ -1,9 +1,8 @@
-"""What a user would pick instead, each as its documentation advises for speed.
+"""Trains the peers on tables, each as its documentation advises for speed.
 
 No logger, checkpoint, progress bar or validation; the same network, optimizer, rate, batch size and
-number of epochs. skorch and Lightning take the optimizer by its class, as torch makes it by
-default; with torch's fused kernel, for users who know to ask for it, they are measured too, without
-a bar.
+number of epochs. skorch and Lightning take torch's default optimizer; with the fused kernel
+they are measured too, without a bar.
 """
 
 import importlib.util
@@ -23,7 +22,7 @@ Peer = Callable[[BenchTask], Predict]
 
 
 def with_skorch(task: BenchTask, *, fused: bool = False) -> Predict:
-    """skorch, without callbacks and validation."""
+    """Trains skorch, without callbacks and validation."""
     import skorch
 
     kind = skorch.NeuralNetClassifier if task.classes else skorch.NeuralNetRegressor
@@ -46,7 +45,16 @@ def with_skorch(task: BenchTask, *, fused: bool = False) -> Predict:
 
 
 def with_lightning(task: BenchTask, *, fused: bool = False) -> Predict:
-    """Lightning in its barebones mode, which is made for measuring."""
+    """Trains Lightning in its barebones mode."""
+    x, y, module = torch.from_numpy(task.x), torch.from_numpy(task.y), network(task)
+    lightning_loop(module, x, y if task.classes else y.unsqueeze(1), task, fused)
+    return predictor(module, task)
+
+
+def lightning_loop(
+    network: nn.Module, x: torch.Tensor, y: torch.Tensor, task: Any, fused: bool
+) -> None:
+    """Trains a network in place with Lightning's loop, by the task's epochs, batch and rate."""
     import lightning
     from torch.utils.data import DataLoader, TensorDataset
 
@@ -56,7 +64,7 @@ def with_lightning(task: BenchTask, *, fused: bool = False) -> Predict:
     class Module(lightning.LightningModule):
         def __init__(self) -> None:
             super().__init__()
-            self.inner = network(task)
+            self.inner = network
 
         def training_step(self, batch: Any, number: int) -> torch.Tensor:
             x, y = batch
@@ -65,20 +73,17 @@ def with_lightning(task: BenchTask, *, fused: bool = False) -> Predict:
         def configure_optimizers(self) -> torch.optim.Optimizer:
             return torch.optim.AdamW(self.parameters(), lr=task.rate, fused=fused or None)
 
-    y = torch.from_numpy(task.y)
-    rows = TensorDataset(torch.from_numpy(task.x), y if task.classes else y.unsqueeze(1))
-    module = Module()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that barebones reports nothing, that loaders lack workers
         trainer = lightning.Trainer(
             max_epochs=task.epochs, accelerator="cpu", devices=1, barebones=True
         )
-        trainer.fit(module, DataLoader(rows, batch_size=task.batch, shuffle=True))
-    return predictor(module.inner, task)
+        rows = DataLoader(TensorDataset(x, y), batch_size=task.batch, shuffle=True)
+        trainer.fit(Module(), rows)
 
 
 def with_keras(task: BenchTask) -> Predict:
-    """Keras on torch."""
+    """Trains Keras on torch."""
     keras = keras_on_torch()
     keras.utils.set_random_seed(0)
     dense = [keras.layers.Dense(width, activation="relu") for width in task.widths]
@@ -97,7 +102,7 @@ def with_keras(task: BenchTask) -> Predict:
 
 
 def with_sklearn(task: BenchTask) -> Predict:
-    """scikit-learn's MLPClassifier or MLPRegressor: Adam, its only rule of the kind."""
+    """Trains scikit-learn's MLPClassifier or MLPRegressor with Adam."""
     from sklearn.neural_network import MLPClassifier, MLPRegressor
 
     model = (MLPClassifier if task.classes else MLPRegressor)(
@@ -127,12 +132,12 @@ PEERS: dict[str, tuple[str, Peer]] = {  # name -> the package it needs, what it 
 
 
 def installed(name: str) -> bool:
-    """Whether the package of a peer is there."""
+    """Whether the package of a peer is installed."""
     return importlib.util.find_spec(PEERS[name][0]) is not None
 
 
 def keras_on_torch() -> Any:
-    """The package ``keras``, which must run on torch."""
+    """Imports ``keras``, which must run on torch."""
     os.environ.setdefault("KERAS_BACKEND", "torch")  # read once, when keras is imported
     import keras
 

@@ -1,4 +1,4 @@
-"""Contestants measured side by side: in turns, in a new order each round, on the same threads."""
+"""Measures contestants in turns, in random order, on the same number of threads."""
 
 import gc
 import random
@@ -12,22 +12,22 @@ Clock = Literal["processor", "wall"]
 
 
 class Time(NamedTuple):
-    """What one run took, in seconds."""
+    """The time of one run, in seconds."""
 
     processor: float  # of all threads of this process
-    wall: float  # on the clock, with whatever else the machine did meanwhile
+    wall: float  # elapsed, with the load of the machine
 
 
-class Spread(NamedTuple):
-    """The median over rounds, and the quartiles around it."""
+class Quartiles(NamedTuple):
+    """The median over rounds and its quartiles."""
 
     median: float
     lower: float
     upper: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
-        """The three quartiles; of one value, three times that value."""
+    def of(cls, values: Sequence[float]) -> "Quartiles":
+        """Computes the three quartiles; of one value, that value."""
         if len(values) == 1:
             return cls(values[0], values[0], values[0])
         lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
@@ -35,15 +35,15 @@ class Spread(NamedTuple):
 
 
 class Race:
-    """The times of all contestants, round by round.
+    """The times of all contestants by round.
 
-    A ratio is taken within a round, where the machine was the same for both, and summarised over
-    rounds by its median and quartiles: a slow minute moves both sides of a round and no ratio.
+    Ratios are taken within a round, where both met the same load, and summarised by median and
+    quartiles.
 
     Args:
         times: contestant -> its time in each round.
-        results: contestant -> what it returned in the round that warms up.
-        threads: that each was allowed.
+        results: contestant -> its return value in the warm-up.
+        threads: number of threads.
     """
 
     def __init__(
@@ -56,20 +56,20 @@ class Race:
         self.times, self.results, self.threads = times, results or {}, threads
 
     def among(self, names: Iterable[str]) -> "Race":
-        """The same race, of some contestants."""
+        """Selects some contestants."""
         times = {name: self.times[name] for name in names}
         return Race(
             times, {n: r for n, r in self.results.items() if n in times}, threads=self.threads
         )
 
-    def seconds(self, name: str, clock: Clock = "processor") -> Spread:
-        """What a contestant took."""
-        return Spread.of([getattr(time, clock) for time in self.times[name]])
+    def seconds(self, name: str, clock: Clock = "processor") -> Quartiles:
+        """Summarises the times of a contestant."""
+        return Quartiles.of([getattr(time, clock) for time in self.times[name]])
 
-    def ratio(self, above: str, below: str, clock: Clock = "processor") -> Spread:
-        """The time of ``above`` in units of that of ``below``."""
+    def ratio(self, above: str, below: str, clock: Clock = "processor") -> Quartiles:
+        """Summarises the ratio of two times."""
         pairs = zip(self.times[above], self.times[below], strict=True)
-        return Spread.of([getattr(a, clock) / getattr(b, clock) for a, b in pairs])
+        return Quartiles.of([getattr(a, clock) / getattr(b, clock) for a, b in pairs])
 
 
 def race(
@@ -81,16 +81,16 @@ def race(
     notify: Callable[[str], None] | None = None,
     threads: int = 1,
 ) -> Race:
-    """Runs everyone once to warm up, then ``rounds`` times in turns, shuffled by ``seed``.
+    """Runs every contestant once to warm up, then ``rounds`` times in random order.
 
     Args:
-        contestants: name -> what it does.
-        rounds: how often each is measured.
+        contestants: name -> function.
+        rounds: number of measurements.
         seed: of the order within a round.
-        measure: how one run is timed; by default this process's clocks.
-        notify: called with sentences about the progress.
-        threads: that each may use; beyond one the clock on the wall is the one to evaluate by,
-            since threads that wait for each other burn processor time.
+        measure: times one run; by default the clocks of this process.
+        notify: called with messages about the progress.
+        threads: number of threads; beyond one use wall time, since waiting threads use processor
+            time.
     """
     order, shuffled = list(contestants), random.Random(seed)
     times: dict[str, list[Time]] = {name: [] for name in contestants}
@@ -106,7 +106,7 @@ def race(
 
 
 def measured(run: Callable[[], Any]) -> Time:
-    """The time of one call; garbage of whoever ran before is collected first."""
+    """Times one call, after a garbage collection."""
     gc.collect()
     processor, wall = time.process_time(), time.perf_counter()
     run()

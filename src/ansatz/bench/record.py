@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import platform
+import statistics
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -79,12 +80,12 @@ def _version(name: str) -> str | None:
 
 
 class Ledger:
-    """Lines of JSON, appended as parts are finished; a part that is there is not done again.
+    """A file of finished rows, one JSON line each; a row that exists is not computed again.
 
-    A line that was cut short by a kill is dropped. Each line names the commit that was measured.
+    An incomplete last line is dropped. Each line has the commit that was measured.
 
     Args:
-        path: the file; None keeps nothing.
+        path: the file; None stores nothing.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -94,7 +95,7 @@ class Ledger:
             self._rewrite()
 
     def part(self, key: Row, compute: Callable[[], Row]) -> Row:
-        """The row of ``key``: the one that is there, or a new one."""
+        """Returns the row of ``key``, computed if it does not exist."""
         for row in self.rows:
             if _is(row, key):
                 return row
@@ -108,7 +109,7 @@ class Ledger:
         return made
 
     def forget(self, keys: Iterable[Row]) -> None:
-        """Drops the rows of these keys and keeps the others."""
+        """Deletes the rows of these keys."""
         gone = list(keys)
         self.rows = [row for row in self.rows if not any(_is(row, key) for key in gone)]
         if self.path is not None:
@@ -124,6 +125,11 @@ def _is(row: Row, key: Row) -> bool:
     return all(row.get(name) == value for name, value in key.items())
 
 
+def _renamed(row: Row) -> Row:
+    """Renames a key of earlier ledgers."""
+    return {"likelihood" if key == "law" else key: value for key, value in row.items()}
+
+
 def _read_lines(path: Path) -> list[Row]:
     if not path.exists():
         return []
@@ -131,11 +137,11 @@ def _read_lines(path: Path) -> list[Row]:
     rows: list[Row] = []
     for number, line in enumerate(lines, 1):
         try:
-            rows.append(json.loads(line))
+            rows.append(_renamed(json.loads(line)))
         except ValueError:
             if number < len(lines):
                 raise DataError(
-                    f"{path}, line {number}: not JSON. Delete the line: its part is done again."
+                    f"{path}, line {number}: not JSON. Delete the line: its row is computed again."
                 ) from None
     return rows
 
@@ -150,16 +156,16 @@ def repeated(
     by: str = "seed",
     **also: Any,
 ) -> Iterator[tuple[str, list[Row]]]:
-    """Each set's name with its rows; what the suite's ledger holds is not done again.
+    """Computes the rows of each data set that are not yet in the ledger of the suite.
 
     Args:
         suite: its name, and that of its ledger.
         names: of the data sets.
-        fit: the row of a set's name and a number.
-        options: which numbers, where rows are kept, whether finished ones are done again.
-        times: how many numbers there are without ``options.splits``.
+        fit: computes the row of a data set and a number.
+        options: splits, folder and ``fresh``.
+        times: number of splits or seeds by default.
         by: what a number is: ``"seed"`` or ``"split"``.
-        also: what else tells rows from each other.
+        also: further keys of a row.
     """
     path = None if options.folder is None else options.folder / f"{suite}.jsonl"
     ledger, sets, numbers = Ledger(path), list(names), options.splits or range(times)
@@ -175,3 +181,15 @@ def repeated(
             options.notify(f"{name}, {by} {number}")
             rows.append(ledger.part(key(name, number), functools.partial(fit, name, number)))
         yield name, rows
+
+
+def run_facts(rows: list[Row], by: str) -> Row:
+    """Summarises the runs of a data set: their number, median time and commits."""
+    seconds = statistics.median(row["seconds"] for row in rows)
+    commits = sorted({row["commit"] or "" for row in rows})
+    return {f"{by}s": len(rows), "seconds": seconds, "commits": commits}
+
+
+def mean_of(rows: list[Row], key: str) -> float:
+    """Averages an entry over rows."""
+    return statistics.fmean(row[key] for row in rows)

@@ -1,4 +1,4 @@
-"""How fast a fit is beside what a user would pick instead."""
+"""Measures the speed and memory of fits and of the command beside the peers."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ TINY = {  # 1,000 x 20, 64-64, batch 32
 
 
 def speed_large(options: BenchOptions) -> list[Finding]:
-    """A classifier 784-256-128-10 on 20,000 rows, batches of 128."""
+    """Measures a classifier 784-256-128-10 on 20,000 rows, batches of 128."""
     from ansatz.bench.mlp_task import large
 
     task = large(options.seed)
@@ -37,7 +37,7 @@ def speed_large(options: BenchOptions) -> list[Finding]:
 
 
 def speed_tiny(options: BenchOptions) -> list[Finding]:
-    """A regression 20-64-64-1 on 1,000 rows, batches of 32."""
+    """Measures a regression 20-64-64-1 on 1,000 rows, batches of 32."""
     from ansatz.bench.mlp_task import tiny
 
     task = tiny(options.seed)
@@ -45,11 +45,10 @@ def speed_tiny(options: BenchOptions) -> list[Finding]:
 
 
 def ours(task: BenchTask) -> Callable[[Array], Array]:
-    """The public estimator with the task's network; nothing else is set but what peers do without.
+    """Trains the public estimator with the task's network and otherwise the default recipe.
 
-    The recipe stays the default one, with what it costs: standardised columns, checked outcomes,
-    clipped gradients, a schedule of the rate, averaged weights. Peers hold out no rows and drop no
-    units, and so do we.
+    That includes standardised columns, checked outcomes, clipped gradients, a schedule and averaged
+    weights. Like the peers it has no validation rows and no dropout.
     """
     from ansatz.estimators import Classifier, Regressor
 
@@ -84,14 +83,14 @@ def _evaluate(
             runs[peer] = lambda train=train: train(task)  # type: ignore[misc]
     runs["matrix products"] = lambda: matrix_products(task)
     found = race(runs, rounds=options.rounds or rounds, seed=options.seed, notify=options.notify)
-    # That everyone learned the same thing shows that everyone did the work.
+    # Equal training scores show that all did the same work.
     scores = {who: round(task.score(p(task.x)), 4) for who, p in found.results.items() if p}
     facts = {"rows": task.source, "steps": task.steps, "training score": scores}
     return Finding.of(name, found, dict(limit), missing=missing, facts=facts)
 
 
 def memory(options: BenchOptions) -> list[Finding]:
-    """A 2 GB CSV through the command: the peak of resident memory, at most 1 GB.
+    """Measures the peak memory of a fit to a 2 GB CSV, at most 1 GB.
 
     The script ``benchmarks/memory.py`` of the source tree generates the file and measures.
     """
@@ -110,11 +109,11 @@ def memory(options: BenchOptions) -> list[Finding]:
 
 
 def script() -> Path:
-    """Where the script is, when the package runs from its source tree."""
+    """Returns the path of the script in the source tree."""
     return Path(__file__).parents[3] / "benchmarks" / "memory.py"
 
 
-# The least that a command made with typer can be, with a help page of the same kind.
+# A minimal typer command with a help page of the same kind.
 EMPTY = """
 import typer
 app = typer.Typer(rich_markup_mode="rich")
@@ -129,7 +128,7 @@ OURS = "from ansatz.cli.main import main; main()"
 
 
 def start(options: BenchOptions) -> list[Finding]:
-    """``ansatz --help`` beside the help of an empty typer application, each a new process."""
+    """Measures ``ansatz --help`` beside an empty typer application, each a new process."""
     from ansatz.bench.race import race
 
     runs: dict[str, Callable[[], Any]] = {
@@ -145,10 +144,7 @@ def start(options: BenchOptions) -> list[Finding]:
 
 
 def measured_child(run: Callable[[], Any]) -> Time:
-    """The time of the processes that ``run`` starts and waits for.
-
-    Where the system does not count it, processor time is the time on the clock.
-    """
+    """Times the processes that ``run`` starts; without process times by the wall clock."""
     used, began = _child_seconds(), time.perf_counter()
     run()
     wall = time.perf_counter() - began
@@ -173,9 +169,9 @@ MEMBERS = 10
 
 
 def ensemble(options: BenchOptions) -> list[Finding]:
-    """An ensemble of ten beside ten single fits in turn, whole fits with everything they do.
+    """Measures an ensemble of ten beside ten single fits in turn.
 
-    Both sides take the default recipe and stop by patience on held-out rows.
+    Both use the default recipe and stop early on validation rows.
     """
     from ansatz.bench.mlp_task import tiny
     from ansatz.bench.race import race

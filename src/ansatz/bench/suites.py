@@ -1,4 +1,4 @@
-"""The benchmarks by name."""
+"""Lists the suites of benchmarks by name, and runs them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
@@ -9,7 +9,7 @@ from ansatz.errors import UsageError
 
 
 class Suite(NamedTuple):
-    """A group of cases that run together."""
+    """A group of cases."""
 
     module: str  # where it is, imported when it runs
     function: str  # ``BenchOptions -> list of Finding``
@@ -17,7 +17,7 @@ class Suite(NamedTuple):
     is_quick: bool = True  # whether it runs when no suite is named
 
     def run(self, options: BenchOptions) -> list[Finding]:
-        """What it finds."""
+        """Runs the suite."""
         function: Callable[[BenchOptions], list[Finding]] = getattr(
             import_module(self.module), self.function
         )
@@ -47,10 +47,8 @@ SUITES = {
         "ansatz.bench.images", "speed_images", "LeNet-5 on MNIST, ResNet-18 on CIFAR-10", False
     ),
     "quality-images": Suite(
-        "ansatz.bench.image_quality",
-        "quality_images",
-        "MNIST, Fashion-MNIST, CIFAR-10, three seeds",
-        False,
+        *("ansatz.bench.image_quality", "quality_images"),
+        *("MNIST, Fashion-MNIST, CIFAR-10, three seeds", False),
     ),
     "quality-segmentation": Suite(
         "ansatz.bench.image_quality",
@@ -62,7 +60,7 @@ SUITES = {
 
 
 def choose(names: Iterable[str]) -> list[str]:
-    """The suites asked for; without a name, those that take minutes and need no data."""
+    """Selects suites; without a name, those that take minutes and need no data."""
     chosen = list(names)
     for name in chosen:
         if name not in SUITES and name != "all":
@@ -73,7 +71,7 @@ def choose(names: Iterable[str]) -> list[str]:
 
 
 def run(names: Iterable[str], options: BenchOptions) -> Iterator[tuple[str, list[Finding]]]:
-    """Runs suites one after the other, and gives what each found."""
+    """Runs suites one after the other and yields their findings."""
     for name in names:
         options.notify(name)
         yield name, SUITES[name].run(options)

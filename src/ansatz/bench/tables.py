@@ -1,5 +1,6 @@
-"""Larger tables: networks beside boosted trees and the linear model of the same distribution."""
+"""Measures the quality of default fits on tables and survival data."""
 
+import functools
 import statistics
 import time
 from typing import TYPE_CHECKING, Any
@@ -7,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ansatz.bench.finding import BenchOptions, Bound, Finding
-from ansatz.bench.race import Spread
-from ansatz.bench.record import repeated
+from ansatz.bench.race import Quartiles
+from ansatz.bench.record import mean_of, repeated, run_facts
 
 if TYPE_CHECKING:
     from ansatz.data import Dataset
@@ -20,11 +21,10 @@ TREES = "boosted trees"
 
 
 def quality_tables(options: BenchOptions) -> list[Finding]:
-    """RMSE or error at most 5 % above HistGradientBoosting's default, nll below the linear model's.
+    """Measures RMSE or error beside boosted trees, and nll beside the linear model.
 
-    A fifth of the rows tests: drawn by the split's number, the latest ones where rows have a time,
-    the published ones where they are published. Numbers are given the normal distribution, an
-    estimator's default, as the trees are given squared error.
+    A fifth of the rows tests: at random, the latest ones where rows have a time, the published
+    ones where there are any. Numbers have the normal likelihood, as the trees have squared error.
     """
 
     def fit(name: str, split: int) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def quality_tables(options: BenchOptions) -> list[Finding]:
 
 
 def rows_of(data: "Dataset", split: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows (train, test) of a split."""
+    """Splits row numbers into training and test rows."""
     if data.splits:
         return data.split(0)
     count = len(data.frame)
@@ -107,21 +107,14 @@ def _error(truth: np.ndarray, predicted: np.ndarray, classes: bool) -> float:
 
 
 def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
-    def mean(key: str) -> float:
-        return statistics.fmean(row[key] for row in rows)
-
-    facts = {
-        "splits": len(rows),
-        "likelihood": rows[0]["likelihood"],
-        "seconds": statistics.median(row["seconds"] for row in rows),
-        "commits": sorted({row["commit"] or "" for row in rows}),
-    }
+    mean = functools.partial(mean_of, rows)
+    facts = {**run_facts(rows, "split"), "likelihood": rows[0]["likelihood"]}
     error = Finding(
         f"{name}: {rows[0]['measure']}",
         rows[0]["measure"],
         mean("error"),
         {TREES: mean(TREES)},
-        {TREES: Spread.of([row["error"] / row[TREES] for row in rows])},
+        {TREES: Quartiles.of([row["error"] / row[TREES] for row in rows])},
         {TREES: Bound(at_most=1.05)},
         facts=facts,
     )
@@ -141,9 +134,9 @@ UCI_SPLITS = 20
 
 
 def quality_uci(options: BenchOptions) -> list[Finding]:
-    """Mean test negative log-likelihood in original units, coverage of 90 % intervals, RMSE.
+    """Measures test nll in original units, coverage of 90 % intervals and RMSE.
 
-    One recipe for all sets and splits; the test rows of a split choose nothing.
+    One recipe for all sets and splits; test rows choose nothing.
     """
 
     def fit(name: str, split: int) -> dict[str, Any]:
@@ -175,17 +168,9 @@ def _fit_uci(name: str, split: int, options: BenchOptions) -> dict[str, Any]:
 
 
 def _uci_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
-    def mean(key: str) -> float:
-        return statistics.fmean(row[key] for row in rows)
-
+    mean = functools.partial(mean_of, rows)
     error = statistics.stdev(r["nll"] for r in rows) / len(rows) ** 0.5 if len(rows) > 1 else None
-    facts = {
-        "splits": len(rows),
-        "standard error": error,
-        "rmse": mean("rmse"),
-        "seconds": statistics.median(row["seconds"] for row in rows),
-        "commits": sorted({row["commit"] or "" for row in rows}),
-    }
+    facts = {**run_facts(rows, "split"), "standard error": error, "rmse": mean("rmse")}
     nll = Finding(
         f"{name}: test nll",
         "nats, mean over splits",
@@ -216,7 +201,7 @@ SEEDS = 5
 
 
 def quality_survival(options: BenchOptions) -> list[Finding]:
-    """Harrell's C, Uno's C and the integrated Brier score, mean of five seeds."""
+    """Measures Harrell's C, Uno's C and the integrated Brier score, mean of five seeds."""
 
     def fit(name: str, seed: int) -> dict[str, Any]:
         return _fit_survival(name, seed, options.inference)
@@ -252,7 +237,7 @@ def _survival_finding(name: str, least: float, rows: list[dict[str, Any]]) -> Fi
         return statistics.fmean(row[who][key] for row in rows)
 
     differences = [row["network"]["c_index"] - row["cox"]["c_index"] for row in rows]
-    spread = statistics.stdev(differences) if len(differences) > 1 else None
+    sd = statistics.stdev(differences) if len(differences) > 1 else None
     return Finding(
         f"{name}: Harrell's C",
         "probability, mean over seeds",
@@ -260,11 +245,9 @@ def _survival_finding(name: str, least: float, rows: list[dict[str, Any]]) -> Fi
         {"cox": mean("cox", "c_index")},
         limit={"ours": Bound(at_least=least)},
         facts={
-            "seeds": len(rows),
+            **run_facts(rows, "seed"),
             "uno_c": {who: mean(who, "uno_c") for who in ("network", "cox")},
             "integrated_brier": {who: mean(who, "integrated_brier") for who in ("network", "cox")},
-            "difference to cox": {"mean": statistics.fmean(differences), "sd": spread},
-            "seconds": statistics.median(row["seconds"] for row in rows),
-            "commits": sorted({row["commit"] or "" for row in rows}),
+            "difference to cox": {"mean": statistics.fmean(differences), "sd": sd},
         },
     )

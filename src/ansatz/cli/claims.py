@@ -17,7 +17,7 @@ _WIDTH = 88
 
 
 def claim_page(claim: "Claim") -> str:
-    """What ``ansatz show`` prints of a claim."""
+    """The page of a claim that ``ansatz show`` prints."""
     from ansatz.claims.catalog import catalog
 
     rows = {row.id: row for row in catalog()}
@@ -39,7 +39,7 @@ def claim_page(claim: "Claim") -> str:
 
 
 def claim_document(claim: "Claim") -> dict[str, Any]:
-    """What ``ansatz show --json`` prints of a claim."""
+    """The document of a claim that ``ansatz show --json`` prints."""
     return {
         "name": claim.id,
         "kind": "claim",

@@ -147,7 +147,7 @@ def _print_metrics(found: "Comparison") -> None:
 
 
 def _share(difference: "Difference") -> str:
-    """Of a difference that chance explains no row has a share worth telling."""
+    """The share of the worst rows; a dash where chance explains the difference."""
     if difference.worst_share is None or not difference.is_clear:
         return "-"
     return f"{100 * difference.worst_share:.0f} %"

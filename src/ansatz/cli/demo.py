@@ -25,7 +25,7 @@ _ASCII = " .':"
 
 
 class HopfieldDemo(NamedTuple):
-    """What the demonstration of the Hopfield network shows, one row for each digit."""
+    """The states of the Hopfield demonstration, one row for each digit."""
 
     digits: list[int]
     stored: "Tensor"

@@ -1,4 +1,4 @@
-"""What predict, evaluate, certify and inspect open: a model, and data that fit it."""
+"""Opens a model, and data that fit it, for the commands that use a saved model."""
 
 from collections.abc import Mapping
 from pathlib import Path

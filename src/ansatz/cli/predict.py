@@ -23,7 +23,7 @@ _NOT_CSV = {".parquet", ".arrow", ".feather", ".npz", ".json", ".xlsx", ".xls", 
 
 
 class Output(NamedTuple):
-    """Where predictions go, and how."""
+    """The file and the format of predictions."""
 
     file: Path | None = None
     overwrite: bool = False

@@ -175,7 +175,7 @@ def _page(name: str, kind: str) -> str:
 
 
 def _call(name: str, kind: str, member: Any) -> str:
-    """How Python spells it."""
+    """The call in Python."""
     if kind == "metrics":
         call = f"{factory_of(kind)}.{name}({', '.join(_signature(member))})"
     else:

@@ -186,7 +186,7 @@ def _tell_what_broke(outcomes: "list[Outcome]") -> None:
 
 
 def _processors() -> int:
-    """Those that this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

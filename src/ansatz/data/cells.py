@@ -26,7 +26,7 @@ class BadCell(Exception):
 
 
 class Settled(NamedTuple):
-    """A column after its cells were read, and what should be said about it."""
+    """A column after its cells were read, and a note about it."""
 
     column: "pd.Series"
     note: str

@@ -60,7 +60,7 @@ USED = ("numeric", "categorical", "ordered", "date")
 
 
 class Column(BaseModel):
-    """One column: its name, the role it plays, and what should be said about it.
+    """One column: its name, the role it plays, and a note about it.
 
     Args:
         name: as in the table.

@@ -16,7 +16,7 @@ _KNOTS = 1000
 
 
 class QuantileMap(BaseModel):
-    r"""The monotone map from values to normal scores, learned from weighted rows.
+    r"""The monotone map from values to normal scores, fitted to weighted rows.
 
     .. math:: z(v) = \Phi^{-1}\left(\frac{W_{<v} + W_{\le v}}{2 W}\right)
 
@@ -36,7 +36,7 @@ class QuantileMap(BaseModel):
 
     @classmethod
     def fit(cls, column: np.ndarray, weight: np.ndarray) -> "QuantileMap":
-        """Learns from a column ``(N,)``, nan left out, with weights ``(N,)``, all positive."""
+        """Fits a column ``(N,)``, nan left out, with weights ``(N,)``, all positive."""
         from scipy.special import ndtr, ndtri
 
         known = ~np.isnan(column)
@@ -182,7 +182,7 @@ class Numeric:
         cut: tuple[int, ...] = (),
         num_bins: int = 0,
     ) -> "Numeric":
-        """Learns from values ``(N, P)`` with weights ``(N,)``.
+        """Fits values ``(N, P)`` with weights ``(N,)``.
 
         Columns in ``bend`` get a curve, those in ``cut`` up to ``num_bins`` bins.
         """

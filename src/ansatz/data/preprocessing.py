@@ -50,7 +50,7 @@ class _State(BaseModel):
 
 
 class Preprocessor:
-    """The map from a table to the inputs of a network, learned from training rows.
+    """The map from a table to the inputs of a network, fitted to the training rows.
 
     For a network, numbers are standardised (clipped at 6 standard deviations when predicting),
     categories are indicators, or codes to embed above 24 levels; for a linear model, numbers keep
@@ -100,7 +100,7 @@ class Preprocessor:
         bins: int = 0,
         dtype: torch.dtype | None = None,
     ) -> "Preprocessor":
-        """Learns from training rows.
+        """Fits the map to training rows.
 
         Args:
             data: any table, or a numeric array ``(N, D)``.

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the library, and the one-line fit."""
+"""The scikit-learn estimators, and the one-line fit."""
 
 from ansatz.estimators.classifier import Classifier as Classifier
 from ansatz.fitting.result import Fit as Fit

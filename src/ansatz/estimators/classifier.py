@@ -10,8 +10,7 @@ from sklearn.utils import Tags
 
 from ansatz import outcomes
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator
-from ansatz.estimators.predictor import FittedAttribute
+from ansatz.estimators.estimator import Estimator, FittedAttribute
 from ansatz.likelihoods import Likelihood
 
 

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator
-from ansatz.estimators.predictor import FittedAttribute
+from ansatz.estimators.estimator import Estimator, FittedAttribute
 from ansatz.fitting.model import Given
 from ansatz.likelihoods import Likelihood
 
@@ -106,7 +105,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         return torch.cat(found).numpy()
 
     def between_entropy(self, X: Any) -> NDArray[np.float64]:
-        r"""How much the members of an ensemble disagree about every pixel, ``(N, *size)`` in nats.
+        r"""The disagreement of the members about every pixel, ``(N, *size)`` in nats.
 
         .. math:: H\Big(\sum_s \pi_s p_s\Big) - \sum_s \pi_s H(p_s)
 

@@ -29,10 +29,6 @@ def pictures(images: NDArray[Any], side: int = 96) -> Pictures:
     mean is shown. Numbers that are not bytes are stretched from their least to their largest over
     all images. A larger picture is averaged down.
 
-    Args:
-        images: bytes, or numbers.
-        side: cells of the longer side that are kept.
-
     Shapes:
         - images: ``(N, H, W, C)`` or ``(N, H, W)``.
         - returns: ``(N, h, w, 3)`` bytes.
@@ -80,11 +76,6 @@ def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pic
 
     Each heat has its own scale: its largest magnitude but one in a hundred is opaque.
 
-    Args:
-        ground: pictures.
-        heat: a number for each cell.
-        signed: whether there are numbers below zero to be seen.
-
     Shapes:
         - ground: ``(N, H, W, 3)``.
         - heat: ``(N, H, W)``.
@@ -99,9 +90,6 @@ def blended(ground: Pictures, heat: NDArray[Any], *, signed: bool = True) -> Pic
 
 def strengths(heat: NDArray[Any]) -> NDArray[np.float32]:
     """How opaque a heat is, from 0 to 1: its largest magnitude but one in a hundred is 1.
-
-    Args:
-        heat: a number for each cell, each example on its own scale.
 
     Shapes:
         - heat: ``(N, *size)``, and so the result.
@@ -136,13 +124,6 @@ def montage(
 ) -> Montage:
     """Puts pictures into rows of so many columns.
 
-    Args:
-        shown: in the order of reading.
-        columns: pictures of a row.
-        text: the height of the room above each picture, as a share of its width.
-        head: of the room above the first row.
-        gap: between pictures, as a share of their width.
-
     Shapes:
         - shown: ``(N, H, W, 3)``.
     """
@@ -171,15 +152,6 @@ def strip(
 ) -> str:
     """Pictures in rows with a caption above each, as a drawing for a page.
 
-    Args:
-        shown: in the order of reading.
-        captions: one for each, of at most ``lines`` lines.
-        columns: pictures of a row.
-        lines: of text above each picture; 0 for none.
-        side: inches of a picture's width; by default the page's width is filled.
-        labels: of the rows, on their left.
-        heads: of the columns, above the first row.
-
     Returns:
         The ``<svg>`` element.
     """
@@ -188,10 +160,11 @@ def strip(
     shown = shown.repeat(factor, axis=1).repeat(factor, axis=2)
     longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
     margin = min(max(1.1, 0.15 + longest * LETTER), 2.2) if labels else 0.0
-    most = (WIDTH - margin) / columns / 1.06
+    gap = 0.06 if side is None or side > 0.5 else 0.15  # tiny pictures would run together
+    most = (WIDTH - margin) / columns / (1 + gap)
     width = most if side is None else min(side, most)
     text, head = ((n * LINE + 0.05) / width if n else 0.0 for n in (lines, 1 if heads else 0))
-    found = montage(shown, columns=columns, text=text, head=head)
+    found = montage(shown, columns=columns, text=text, head=head, gap=gap)
     scale = width / found.size[1]  # inches per cell
     across, down = (found.image.shape[axis] * scale for axis in (1, 0))
     with figure(margin + across, down) as paper:

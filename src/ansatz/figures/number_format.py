@@ -1,16 +1,13 @@
 """Numbers as a report prints them: all of them are formatted here."""
 
 import math
+import unicodedata
 
 
 def number(value: object, digits: int = 4) -> str:
     """A number to so many significant digits; a dash where it is undefined.
 
     Whole numbers keep all their digits. A true minus sign is printed.
-
-    Args:
-        value: a number, or anything else, which is taken as text.
-        digits: significant digits of a fraction.
     """
     if value is None:
         return "–"
@@ -31,12 +28,7 @@ def number(value: object, digits: int = 4) -> str:
 
 
 def with_error(value: float | None, error: float | None) -> str:
-    """``value ± error``: the error to two digits, the value to the same place.
-
-    Args:
-        value: an estimate.
-        error: its standard error; None or nan leaves it out.
-    """
+    """``value ± error``: the error to two digits, the value to the same place."""
     if value is None or error is None or not (math.isfinite(value) and math.isfinite(error)):
         return number(value)
     if error <= 0:
@@ -55,3 +47,29 @@ def percent(share: float | None, digits: int = 1) -> str:
         return "–"
     text = f"{100 * share:.{digits}f}".rstrip("0").rstrip(".") if digits else f"{100 * share:.0f}"
     return f"{text or '0'} %".replace("-", "−")
+
+
+# Controls, invisible formatters (bidirectional overrides among them), lone surrogates, private
+# characters, separators of lines.
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+LIMIT = 60
+
+
+def printable(text: object, limit: int | None = None) -> str:
+    r"""``text`` on one line, each character that could steer its reader spelled out."""
+    given = str(text)
+    if limit is not None and len(given) > 4 * limit:  # a name of megabytes is not walked through
+        given = given[: 2 * limit] + "…" + given[-2 * limit :]
+    safe = "".join(_spelled(character) for character in given)
+    if limit is None or len(safe) <= limit:
+        return safe
+    front = limit // 2
+    return safe[:front] + "…" + safe[len(safe) - (limit - 1 - front) :]
+
+
+def _spelled(character: str) -> str:
+    if character in "\t":
+        return " "
+    if unicodedata.category(character) not in _UNSAFE:
+        return character
+    return character.encode("unicode_escape").decode("ascii")

@@ -13,8 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from ansatz import __version__
-from ansatz.figures.number_format import number
-from ansatz.figures.printable import LIMIT, printable
+from ansatz.figures.number_format import LIMIT, number, printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.storage import write_file
 

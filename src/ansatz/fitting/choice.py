@@ -118,7 +118,7 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Likeli
 
 
 def _sample(job: Job, seed: int) -> Job:
-    """At most 2,000 rows by the hash of their content: duplicates come together."""
+    """Takes at most 2,000 rows by the hash of their content: duplicates come together."""
     if len(job.y) <= MOST_ROWS:
         return job
     keys = job.keys(seed)
@@ -150,7 +150,7 @@ def _all_scores(
 
 
 def _step(job: Job, candidates: Sequence[str]) -> Tensor | float:
-    """What outcomes were rounded to, where likelihoods with and without a density meet; else 0."""
+    """The step of rounded outcomes where densities and probabilities are compared; else 0."""
     if job.target.event or not job.y.is_floating_point():
         return 0.0
     if bool((job.y == job.y.round()).all()):
@@ -219,7 +219,7 @@ def _moments(time: Row) -> Row:
 
 
 def _standard_error(values: Row, weight: Row, cluster: Row | None) -> float:
-    """Of the weighted mean: rows, or sums over clusters, are independent."""
+    """The standard error of the weighted mean; rows, or sums over clusters, are independent."""
     total = weight.sum()
     away = values - values @ weight / total
     if cluster is None:  # a row of weight 2 is there twice

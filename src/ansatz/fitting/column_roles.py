@@ -1,4 +1,4 @@
-"""What each special column of a table is used for."""
+"""The roles of the special columns of a table: target, weights, groups and so on."""
 
 import difflib
 import fnmatch
@@ -65,7 +65,7 @@ class ColumnRoles(BaseModel):
         return frame.drop(columns=[name for name in gone if name in frame.columns])
 
     def expand(self, frame: pd.DataFrame) -> "ColumnRoles":
-        """The same with patterns among the targets, like rank*, in place of the columns' names."""
+        """Replaces patterns among the targets, like rank*, by the names of columns."""
         names: list[str] = []
         for name in self.target:
             found = [name]
@@ -94,7 +94,7 @@ class ColumnRoles(BaseModel):
 
     @property
     def outcome_name(self) -> str:
-        """What the outcome is called: the targets, or R's Surv(...)."""
+        """The name of the outcome: the targets, or R's Surv(...)."""
         if not self.is_survival:
             return ", ".join(self.target)
         times = [*self.target, *(n for n in (self.lower, self.upper, self.event) if n)]
@@ -205,7 +205,7 @@ class ColumnRoles(BaseModel):
 
 
 def near_columns(name: str, frame: pd.DataFrame) -> str:
-    """What a wrong name may have meant: the nearest column, or the first twenty."""
+    """Suggests the nearest column to a wrong name, or lists the first twenty."""
     names = [str(column) for column in frame.columns]
     near = difflib.get_close_matches(name, names, n=1)
     return f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(names[:20])}."

@@ -1,4 +1,4 @@
-"""From data to a fitted model with its evidence, in one call."""
+"""Fits a model to data and evaluates it, in one call."""
 
 import time as clock
 from typing import Any, Unpack
@@ -173,7 +173,7 @@ def _choose(problem: Problem, task: Task, learn: Job) -> tuple[LikelihoodChoice 
 
 
 def note_on_parts(given: bool, count: int) -> str:
-    """What became of the parts for training and test that data come in."""
+    """Reports whether the data's own parts for training and test were used."""
     if given:
         return f"the test is the data's own, {count} examples (--test 0.2: another)."
     return "the data's own parts for training and test are mixed, as --test or --folds asks for."
@@ -192,7 +192,7 @@ def _notes_on(choice: LikelihoodChoice | None, folds: bool) -> list[str]:
 
 
 def _scores(model: Model, job: Job, rows: SplitJob, number: NDArray[np.intp] | None) -> Scores:
-    """By folds where each row has a number, else on the test rows, if there are any."""
+    """Scores the model by folds if there are folds, else on the test rows if there are any."""
     if number is not None:
         return cross_validate(model.task, job, number)
     if len(rows.test.y):

@@ -1,4 +1,4 @@
-"""From a task and its rows to a fitted model."""
+"""Fits a task to its rows."""
 
 import copy
 

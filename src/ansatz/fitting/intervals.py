@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def conformal_scores(likelihood: Likelihood, raw: Tensor, y: Tensor) -> Tensor:
-    r"""How far out each outcome lies in its own predictive distribution, larger for farther.
+    r"""Scores how far out each outcome lies in its predictive distribution.
 
     .. math:: s_i = -\log \min\{P(Y \le y_i),\; P(Y \ge y_i)\}
 

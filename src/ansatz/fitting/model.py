@@ -54,7 +54,7 @@ class Trained:
 
     @property
     def parameters(self) -> int:
-        """How many numbers were learned."""
+        """The number of trained parameters."""
         modules = (self.network, self.objective)
         return sum(p.numel() for module in modules for p in module.parameters())
 
@@ -158,12 +158,12 @@ class Model:
 
     @property
     def structure(self) -> Structure:
-        """What x looks like."""
+        """The structure of x."""
         return self.task.structure
 
     @property
     def outcome(self) -> Outcome:
-        """What is predicted."""
+        """The outcome."""
         return self.task.outcome
 
     @property
@@ -178,13 +178,13 @@ class Model:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """What the codes of the outcomes stand for; only where there are codes."""
+        """The labels of the codes; only where outcomes have codes."""
         assert self.outcome.labels is not None
         return self.outcome.labels
 
     @property
     def encoder(self) -> Encoder:
-        """From rows to inputs."""
+        """The map from rows to inputs."""
         return self.posterior.encoder
 
     @property
@@ -200,7 +200,7 @@ class Model:
 
     @property
     def network_name(self) -> str:
-        """As the registry spells it; empty where there is no network."""
+        """The name of the network in the registry; empty where there is none."""
         return self.posterior.networks[0].name if self.posterior.networks else ""
 
     @property
@@ -212,12 +212,12 @@ class Model:
 
     @property
     def parameters(self) -> int:
-        """How many numbers the networks hold."""
+        """The number of parameters of all networks."""
         return self.posterior.parameters
 
     @property
     def estimated(self) -> int:
-        """How many numbers were estimated: those of a solved model, or a network's weights."""
+        """The number of estimated parameters: those of a solved model, or the weights."""
         return sum(fit.parameters for fit in self.linear) or self.parameters
 
     @property
@@ -227,13 +227,13 @@ class Model:
 
     @property
     def columns(self) -> list[Column] | None:
-        """What the columns of a table were taken for; None where there are none."""
+        """The roles of the columns of a table; None where there are none."""
         found = self.features.get("columns")
         return None if found is None else [Column.model_validate(each) for each in found]
 
     @property
     def axis(self) -> str:
-        """Where the outcomes sit: on an example, or on its elements."""
+        """The axis of the outcomes: an example, or its elements."""
         return str(self.outcome.axis)
 
     @property
@@ -242,7 +242,7 @@ class Model:
         return bool(self.features.get("count", 1))
 
     def with_options(self, **options: Any) -> "Model":
-        """The same model, whose predictions have other options."""
+        """Returns the model with other options of predictions."""
         settings = self.task.settings
         if all(settings.options.get(name) == value for name, value in options.items()):
             return self
@@ -279,9 +279,9 @@ class Model:
 
 def estimator_of(model: Model) -> Any:
     """The estimator of the model's outcome, fitted."""
-    kind = load(model.outcome.face)
+    kind = load(model.outcome.estimator)
     known = kind._get_param_names()
     given = model.task.settings.arguments
-    face = kind(**{key: value for key, value in given.items() if key in known})
-    face.adopt(model)
-    return face
+    estimator = kind(**{key: value for key, value in given.items() if key in known})
+    estimator.adopt(model)
+    return estimator

@@ -39,12 +39,12 @@ class OnDisk(Protocol):
 
     @property
     def rows(self) -> int:
-        """How many rows have an outcome."""
+        """The number of rows with an outcome."""
         ...
 
     @property
     def why(self) -> str:
-        """Why they are not held in memory, in a sentence."""
+        """The reason why they are not held in memory, in a sentence."""
         ...
 
 
@@ -67,7 +67,7 @@ class Problem(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many rows there are, those on disk included."""
+        """The number of rows, those on disk included."""
         return len(self.frame) if self.on_disk is None else self.on_disk.rows
 
     @property
@@ -77,12 +77,12 @@ class Problem(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What the outcomes are, as the registry spells it."""
+        """The name of the outcome in the registry."""
         return self.task or outcome_of(self.likelihood, self.column_roles)
 
     @property
     def outcomes(self) -> Any:
-        """What is to be predicted, as an outcome reads it."""
+        """The outcomes as given."""
         return self.column_roles.outcomes(self.frame) if self.given is None else self.given
 
     @property

@@ -1,4 +1,4 @@
-"""Where the rows of a fit came from, and what identifies them: enough to find them again."""
+"""The provenance of a fit: where its rows came from, and the checksums that identify them."""
 
 import hashlib
 from pathlib import Path
@@ -48,7 +48,7 @@ class TableSource(BaseModel):
 
 
 class RowChecksums(BaseModel):
-    """What identifies the rows of a fit, without holding them.
+    """Checksums that identify the rows of a fit without holding them.
 
     Args:
         count: rows with an outcome.
@@ -83,7 +83,7 @@ class RowChecksums(BaseModel):
 
 
 class Provenance(BaseModel):
-    """How a fit was asked for, as data: to read its rows again and to fit it again.
+    """The request of a fit and its rows, as data: to read them and to fit them again.
 
     Args:
         source: where the table was.
@@ -131,7 +131,7 @@ class Provenance(BaseModel):
 
     @property
     def asked(self) -> Request:
-        """What was asked, of the data where they were."""
+        """The request, with the data where they were."""
         return Request(self.source.path or self.source.name, cast(FitOptions, self.request))
 
 
@@ -139,7 +139,7 @@ _ASKED = ("roles", "drop", "seed", "folds", "x", "likelihood", "inference", "opt
 
 
 def provenance_of(model: Any, name: str = "the model") -> Provenance | None:
-    """How ``ansatz.fit`` was asked for a model; None for one that ``estimator.fit`` made."""
+    """Reads the provenance of a model of ``ansatz.fit``; None for one of ``estimator.fit``."""
     record = model.evidence.get("provenance")
     if record is None:
         return None

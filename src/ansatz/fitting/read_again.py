@@ -19,7 +19,7 @@ Notify = Callable[[str], None]  # takes a sentence about what was read
 
 
 class Written(NamedTuple):
-    """What was written of predictions that are not a table."""
+    """A report of written predictions that are not a table."""
 
     document: dict[str, Any]
     sentence: str  # the same for a terminal
@@ -51,14 +51,14 @@ class ReadAgain:
         """Some rows of the table."""
         return self.table[mask]
 
-    def rows(self, face: Any, most: int) -> Rows:
+    def rows(self, estimator: Any, most: int) -> Rows:
         """The first rows, as a network's encoder takes them."""
-        found: Rows = face.rows(self.table)
+        found: Rows = estimator.rows(self.table)
         return found[slice(0, most)]
 
-    def frames(self, face: Any, **options: Any) -> "Iterator[pd.DataFrame]":
+    def frames(self, estimator: Any, **options: Any) -> "Iterator[pd.DataFrame]":
         """Predicts the rows by an estimator, table by table."""
-        found = face.predict_frame(self.table, **options)
+        found = estimator.predict_frame(self.table, **options)
         for place, (name, values) in enumerate(self.names.items()):
             found.insert(place, name, list(values))
         yield found
@@ -67,13 +67,13 @@ class ReadAgain:
         """Whether predictions go to such a path in a form of their own, by :meth:`write`."""
         return False
 
-    def write(self, face: Any, path: Path, *, overwrite: bool) -> Written:
+    def write(self, estimator: Any, path: Path, *, overwrite: bool) -> Written:
         """Writes predictions in a form of their own, whole or not at all."""
         raise UsageError(f"--out {path}: predictions are CSV; name the file something.csv.")
 
-    def evaluate(self, face: Any) -> tuple[Metrics, list[str]]:
+    def evaluate(self, estimator: Any) -> tuple[Metrics, list[str]]:
         """Evaluates an estimator on the rows; the sentences warn of duplicates of training rows."""
-        metrics: Metrics = face.evaluate(self.table)
-        mask = face.duplicates(self.table)
-        honest = face.evaluate(self.take(~mask)) if mask.any() and not mask.all() else None
+        metrics: Metrics = estimator.evaluate(self.table)
+        mask = estimator.duplicates(self.table)
+        honest = estimator.evaluate(self.take(~mask)) if mask.any() and not mask.all() else None
         return metrics, warn_of_duplicates(mask, honest)

@@ -16,7 +16,7 @@ Kind = Literal["scale", "dispersion", "temperature"]
 
 
 class Recalibration(NamedTuple):
-    """What the served predictive was multiplied by, and what that did on out-of-fold rows.
+    """The factor of a recalibrated predictive, and its effect on out-of-fold rows.
 
     Args:
         kind: ``"scale"`` stretches the mixture about its mean; ``"dispersion"`` multiplies the
@@ -38,7 +38,7 @@ class Recalibration(NamedTuple):
 
 
 def kind_of(likelihood: Likelihood) -> Kind | None:
-    """What can be recalibrated in a likelihood; None for one without a dispersion of its own."""
+    """Names what can be recalibrated in a likelihood; None for one without a dispersion."""
     if likelihood.name in ("bernoulli", "categorical", "von_mises"):
         return "temperature"
     if not likelihood.has_distribution or likelihood.name in ("cox", "discrete_hazard"):

@@ -232,7 +232,7 @@ Augment = bool | Parts | Sequence[Parts]  # yes, no, or how
 
 
 class RecipeOptions(NamedTuple):
-    """What the user set of a recipe; None leaves the default in its place."""
+    """The options of a recipe that the user set; None leaves the default in its place."""
 
     widths: Sequence[int] | None = None
     activation: str | None = None

@@ -133,7 +133,7 @@ def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem
 
 
 def _find(name: str, source: TableSource) -> str:
-    """Where the table is now."""
+    """Finds the table where it was, or raises."""
     if source.kind == "memory":
         raise DataError(
             f"{name} was fitted to a table in memory: give it anew, --data FILE (in Python "

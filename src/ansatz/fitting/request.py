@@ -1,4 +1,4 @@
-"""What was asked: the data, and the options that were given, validated."""
+"""The request of a fit: the data, and the validated options."""
 
 import copy
 import sys
@@ -32,7 +32,7 @@ _SEQUENCE, _MAPPING = get_origin(Sequence[int]), get_origin(Mapping[str, int])
 
 
 class Request(NamedTuple):
-    """What was asked of ``ansatz.fit``.
+    """The request of a fit: its data and the options that were given.
 
     Args:
         data: a table or grids, or where they are.
@@ -65,7 +65,7 @@ class Request(NamedTuple):
         return cast(FitOptions, {**defaults(FitOptions), **self.given})
 
     def but(self, **changes: Any) -> "Request":
-        """The same request with some options in place of what was given."""
+        """Returns the request with other options."""
         return self._replace(given=cast(FitOptions, {**self.given, **changes}))
 
     def reader(self) -> dict[str, Any]:
@@ -74,14 +74,14 @@ class Request(NamedTuple):
         return {name: value for name, value in self.given.items() if table[name].option.reader}
 
     def memory(self) -> str | int | None:
-        """What the data may take in memory: 1 byte for a stream, any number without one."""
+        """The memory that data may take: 1 byte for a stream, any number without one."""
         stream = self.options["stream"]
         if stream is None:
             return self.options["memory_limit"]
         return 1 if stream else sys.maxsize
 
     def column_roles(self) -> "ColumnRoles":
-        """What the columns that are not features are for."""
+        """The roles of the columns that are not features."""
         from ansatz.fitting.column_roles import ColumnRoles
 
         options = cast(dict[str, Any], self.options)
@@ -201,7 +201,7 @@ def _explained(first: Any, table: type, source: str) -> UsageError:
 
 @cache
 def _model(table: type) -> "type[BaseModel]":
-    """What checks the options of a table; a key that is not there is an error."""
+    """Makes the pydantic model that validates the options of a table."""
     from pydantic import ConfigDict, create_model
 
     fields: dict[str, Any] = {
@@ -248,7 +248,7 @@ def _plain(value: Any, each: Declared) -> Any:
 
 
 class Owner(NamedTuple):
-    """Whoever has options of its own.
+    """An owner of options: a structure, the outcome, the network and so on.
 
     Args:
         name: of the owner: a structure's, or what it is.

@@ -74,7 +74,7 @@ class Fit:
         return estimator_of(self.fitted)
 
     def evidence(self) -> dict[str, Any]:
-        """What is kept of the fit beside its model."""
+        """The record of the fit that is saved beside its model."""
         names = [each.name for each in fields(self) if each.name not in _NOT_EVIDENCE]
         return {name: getattr(self, name) for name in names}
 
@@ -150,7 +150,7 @@ class FitFolder:
         return _from_evidence(model, self.out, evidence["fit"])
 
     def trainer_options(self) -> dict[str, Any]:
-        """What the trainer shows, and what it needs to leave checkpoints and to resume."""
+        """The trainer's options of progress, checkpoints and resuming."""
         if self.out is None:
             return self._shown
         is_stale = self.overwrite and not self.resume and self.checkpoints.exists()
@@ -203,7 +203,7 @@ class FitFolder:
 
 
 def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
-    """What a run that goes on must have in common with the one that began: data and options."""
+    """Hashes the data and options that a resumed run must have in common with the first."""
     settings = {
         **{name: repr(value) for name, value in task.settings.arguments.items()},
         "column_roles": problem.column_roles.model_dump(),

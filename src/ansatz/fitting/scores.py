@@ -1,4 +1,4 @@
-"""How a model does on rows it never saw, beside simpler models of the same distribution."""
+"""Scores of a model on held-out rows, beside simpler models of the same likelihood."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -71,7 +71,7 @@ class PooledMetrics:
         return found
 
     def left(self, names: Iterable[str]) -> list[str]:
-        """Those metrics that come from the sample."""
+        """Lists the metrics that come from the sample."""
         own = {name for name in self._sums if name not in self._undefined}
         own |= {"r2"} if "rmse" in own else set()
         return [name for name in names if name not in own]

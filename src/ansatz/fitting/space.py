@@ -1,4 +1,4 @@
-"""What a search varies of a fit, and between which values."""
+"""The space of a search: options of a fit and their values."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +27,7 @@ class Range(NamedTuple):
         return isinstance(value, int | float) and self.low <= value <= self.high
 
     def sentence(self) -> str:
-        """As it is written on the command line."""
+        """The spelling on the command line."""
         return f"{self.low:g}..{self.high:g}{' (log)' if self.log else ''}"
 
 
@@ -41,7 +41,7 @@ class Choice(NamedTuple):
         return value in self.values
 
     def sentence(self) -> str:
-        """As it is written on the command line."""
+        """The spelling on the command line."""
         return ", ".join(str(value) for value in self.values)
 
 
@@ -49,7 +49,7 @@ Space = dict[str, Range | Choice]
 
 
 def training_space(recipe: "Recipe", rows: float) -> Space:
-    """What is searched of the training of any network.
+    """The default space of the training of any network.
 
     ================= ==========================================================
     ``learning_rate`` 3e-4 to 3e-2, log scale

@@ -1,4 +1,4 @@
-"""What ``ansatz.json`` holds: everything about a saved model that is not a tensor."""
+"""The content of ``ansatz.json``: everything about a saved model that is not a tensor."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ class MemberRecord(_Strict):
 
 
 class FeatureRecord(_Strict):
-    """What the features are called; what :meth:`Rows.describe` gives."""
+    """The names of the features, as :meth:`Rows.describe` gives them."""
 
     names: list[str] | None
     count: int
@@ -44,7 +44,7 @@ class FeatureRecord(_Strict):
 
 
 class HistoryRecord(_Strict):
-    """How the training went; the fields of :class:`ansatz.training.History`."""
+    """The history of the training; the fields of :class:`ansatz.training.History`."""
 
     records: list[dict[str, float | int | bool | None]] = []
     best_step: int | None = None
@@ -100,7 +100,7 @@ _TARGET = {"classes": None, "class_kind": None, "log_weights": None, "temperatur
 
 
 def _of_format_1(record: dict[str, Any]) -> dict[str, Any]:
-    """The same model as this version writes it."""
+    """Converts a record of format 1 to format 2."""
     old = dict(record)
     estimator, target = old.pop("estimator"), dict(old.pop("target"))
     if estimator not in _OUTCOMES:
@@ -161,7 +161,7 @@ def _renamed(value: Any) -> Any:
     if isinstance(name, str) and name in {*_AUGMENTATIONS, "shift", "elastic"}:
         found = {("pixels" if k == "cells" else k): v for k, v in found.items()}
         found["name"] = _AUGMENTATIONS.get(name, name)
-    if "spread" in found and (name == "pca_color" or found.get("structure") == "grid"):
+    if "spread" in found and name == "pca_color":
         found["scale"] = found.pop("spread")
     return found
 

@@ -103,7 +103,7 @@ def folds_of(job: Job, task: Task, folds: int, seed: int) -> Rows:
 
 
 def _advice(job: Job, task: Task) -> str:
-    """How too few examples become more, where no column distinguishes them."""
+    """Advises how to get more examples, where no column distinguishes them."""
     if job.group is not None or job.time is not None:
         return ""
     return task.structure.more_examples(job.target.axis)

@@ -1,4 +1,4 @@
-"""What is to be fitted: one choice on each axis, with its settings."""
+"""The task of a fit: one choice on each axis, with its settings."""
 
 import copy
 import inspect
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class TrainingPlan(NamedTuple):
-    """How a network is made and trained.
+    """The plan of a network and its training.
 
     Args:
         structure: what x looks like.
@@ -49,7 +49,7 @@ class TrainingPlan(NamedTuple):
 
     @property
     def network_name(self) -> str:
-        """As the registry spells it, or the class of a network of the user's own."""
+        """The name in the registry, or the class of a network of the user's own."""
         return str(self.network) if isinstance(self.network, str) else type(self.network).__name__
 
     @property
@@ -128,7 +128,7 @@ class Settings:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The same as arguments of an estimator."""
+        """The settings as arguments of an estimator."""
         return {
             **self.options,
             "likelihood": self.likelihood,
@@ -149,7 +149,7 @@ class Settings:
         return default if found is None else found
 
     def change(self, **changes: Any) -> "Settings":
-        """The same with other values."""
+        """Returns the settings with other values."""
         return replace(self, **changes)
 
     def make_likelihood(self, *, few: bool) -> Likelihood:
@@ -200,7 +200,7 @@ class Task(NamedTuple):
         )
 
     def change(self, **settings: Any) -> "Task":
-        """The same task with other settings."""
+        """Returns the task with other settings."""
         return self._replace(settings=self.settings.change(**settings))
 
     # The likelihood.
@@ -234,7 +234,7 @@ class Task(NamedTuple):
         return self.settings.is_linear and self.structure.solves
 
     def facts(self, job: Job, rows: float | None = None) -> Facts:
-        """What the default recipe depends on."""
+        """Collects what the default recipe depends on."""
         total = job.mass if rows is None else rows
         likelihood = self.likelihood(job.target, total)
         return Facts(
@@ -267,7 +267,7 @@ class Task(NamedTuple):
     def plan(
         self, recipe: Recipe, job: Job, network_options: dict[str, Any] | None = None
     ) -> TrainingPlan:
-        """How a network is fitted; the options of its factory follow from the recipe."""
+        """Makes the plan of a network; the options of its factory follow from the recipe."""
         network = self.network(job.target)
         self.refuse(network)
         own = network_options

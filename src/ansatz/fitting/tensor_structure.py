@@ -54,7 +54,7 @@ class ReadRows(ReadAgain):
         table: Read = self.table
         return table._replace(rows=table.rows[np.flatnonzero(mask)], frame=table.frame[mask])
 
-    def rows(self, face: Any, most: int) -> Any:
+    def rows(self, estimator: Any, most: int) -> Any:
         """The first examples."""
         return self.table.rows[slice(0, most)]
 
@@ -92,7 +92,7 @@ class TensorStructure(Structure):
         raise UsageError(f"structure {self.name} reads no files: give rows to an estimator.")
 
     def as_rows(self, X: Any) -> Any:
-        """What was handed to an estimator as X; rows as they are."""
+        """Makes rows of what was given to an estimator as X."""
         return X
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
@@ -157,11 +157,11 @@ class TensorStructure(Structure):
         check_known(model, frame[known], origin)
         return ReadRows(found.take(known))
 
-    def from_python(self, X: Any, *, face: Any, reset: bool) -> Any:
+    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Any:
         rows = X.rows if isinstance(X, Read) else self.as_rows(X)
         if reset:
-            face.n_features_in_ = int(rows.describe()["count"])
-            face.__dict__.pop("feature_names_in_", None)
+            estimator.n_features_in_ = int(rows.describe()["count"])
+            estimator.__dict__.pop("feature_names_in_", None)
         return rows
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
@@ -176,7 +176,7 @@ class TensorStructure(Structure):
     # Recipe and encoder.
 
     def recipe(self, facts: Facts) -> Recipe:
-        """By the number of rows, whether they are coupled and what kind of outcome they have."""
+        """Chooses by the number of rows, their coupling and the kind of outcome."""
         return default_recipe(facts)
 
     def settle(

@@ -1,4 +1,4 @@
-"""From typed rows to a trained network, by a plan: once for every structure and inference."""
+"""Trains a network on typed rows by a plan: once for every structure and inference."""
 
 import copy
 from collections.abc import Callable, Iterator

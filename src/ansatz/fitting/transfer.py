@@ -12,7 +12,7 @@ from ansatz.training import Callback, Unfreezing
 
 
 class Transfer(NamedTuple):
-    """How a network is trained on from what it learned elsewhere."""
+    """The groups, callbacks and notes of a network that begins with given weights."""
 
     groups: list[dict[str, Any]] | None = None
     callbacks: tuple[Callback, ...] = ()

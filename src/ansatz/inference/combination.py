@@ -53,7 +53,7 @@ class Combination:
         )
 
     def serve(self, raws: Sequence[Tensor]) -> Tensor:
-        """From the members' raw numbers, ``(N, ..., P)`` each, to those that the likelihood takes.
+        """Combines the members' raw numbers, ``(N, ..., P)`` each, for the likelihood.
 
         Returns:
             ``(N, ..., P)`` where members merge into one likelihood, else ``(N, S, ..., P)``.
@@ -146,7 +146,7 @@ def stack_weights(log_scores: Tensor, weight: Tensor | None = None) -> Tensor:
 
 
 def probability_of_best(scores: Tensor, group: Tensor, seed: int = 0, draws: int = 2_000) -> Tensor:
-    """How probable it is that each group has the best mean score, by the Bayesian bootstrap.
+    """The probability of each group to have the best mean score, by the Bayesian bootstrap.
 
     For models that were evaluated on different rows, which no mixture weight can be fitted to: a
     clear winner takes nearly all, groups that are alike share.

@@ -65,7 +65,7 @@ class EnsemblePosterior:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of the fit, of which some may be about predictions: the members'."""
+        """The options of the fit, some of them about predictions."""
         return self.members[0].options
 
     @options.setter
@@ -80,12 +80,12 @@ class EnsemblePosterior:
 
     @property
     def weights(self) -> Tensor:
-        """How much each member counts, ``(S,)``."""
+        """The weights of the members, ``(S,)``."""
         return self.combination.weights
 
     @property
     def factor(self) -> float:
-        """What recalibration found; 1 for none."""
+        """The factor of recalibration; 1 for none."""
         return self.combination.factor
 
     @property
@@ -443,7 +443,7 @@ def _disagreement(job: Job, models: list[PointPosterior], share: Tensor) -> floa
 def _dropout_shares(
     evaluated: MemberPredictions, members: list[MemberRows], scores: Tensor, seed: int
 ) -> Tensor:
-    """How much each member counts by its dropout, 1 on average."""
+    """The weight of each member by its dropout, 1 on average."""
     rates = torch.tensor([member.dropout for member in members])
     if len(rates.unique()) == 1 or evaluated.who.shape[1] > 1:
         return torch.ones(len(members), dtype=torch.float64)

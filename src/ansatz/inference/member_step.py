@@ -162,7 +162,7 @@ class MemberStep:
         return isinstance(objective, Supervised) and AnalyticStep.supports(network, objective)
 
     def stopping(self, patience: int | None) -> MemberStopping:
-        """What decides when each member has learned enough."""
+        """Makes what decides when each member stops."""
         self._stopping = MemberStopping(_parameters(self.members, self.losses), patience)
         return self._stopping
 
@@ -189,7 +189,7 @@ class MemberStep:
 
     @torch.no_grad()
     def _write_back(self) -> None:
-        """What the members that learn have learned, into the network of all."""
+        """Writes the weights of the members that still train into the network of all."""
         if self._network is self.members:
             return
         everyone = _parameters(self.members, self.losses)

@@ -27,7 +27,7 @@ class MemberRows(NamedTuple):
 
 
 class MemberRecipe(Protocol):
-    """What a member's training asks of a recipe."""
+    """The fields of a recipe that a member's training needs."""
 
     steps: int  # the budget
     batch_size: int  # rows per member and step; 0 for all

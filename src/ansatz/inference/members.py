@@ -180,7 +180,7 @@ class MemberObjective(nn.Module):
         return self.common.attach(output.reshape(-1, output.shape[-1]), offset)
 
     def _detach(self, gradient: Tensor, output: Tensor) -> Tensor:
-        """From the derivative in raw to that in the output."""
+        """Converts the derivative in raw to that in the output."""
         if self.common.scale is not None:
             gradient = gradient * self.common.scale
         return gradient.reshape(output.shape).to(output.dtype)

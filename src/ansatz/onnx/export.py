@@ -17,7 +17,7 @@ from ansatz.storage import write_file
 
 
 class Exported(NamedTuple):
-    """What was written.
+    """The report of an export.
 
     Args:
         path: the file.

@@ -264,6 +264,6 @@ def _name_classes(graph: "onnx.GraphProto", labels: list[Any]) -> None:
 
 
 def label_list(model: Model) -> list[Any] | None:
-    """What the codes of a prediction stand for, as plain data; None where it is a number."""
+    """The labels of the codes of a prediction, as plain data; None where it is a number."""
     labels = model.outcome.labels
     return None if labels is None else labels.tolist()

@@ -1,4 +1,4 @@
-"""What an exported model is given: the inputs of its structure, and offsets."""
+"""The inputs of an exported model: those of its structure, and offsets."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,17 +20,17 @@ OFFSETS = {
 
 def fitted_model(given: Any) -> Model:
     """The fitted model of an estimator, of the result of a fit or a search, or itself."""
-    face = getattr(given, "model", given)  # of ansatz.fit, the fitted estimator in it
-    found = getattr(face, "model_", face)
+    estimator = getattr(given, "model", given)  # of ansatz.fit, the fitted estimator in it
+    found = getattr(estimator, "model_", estimator)
     if isinstance(found, Model):
         return found
-    if hasattr(face, "predict"):
-        raise UsageError(f"this {type(face).__name__} is not fitted yet: call fit first.")
+    if hasattr(estimator, "predict"):
+        raise UsageError(f"this {type(estimator).__name__} is not fitted yet: call fit first.")
     raise UsageError(f"export takes a fitted estimator, got {type(given).__name__}.")
 
 
 def exporter_of(model: Model) -> Exporter:
-    """What the model's structure does inside a graph; one that has no graph is refused."""
+    """The exporter of the model's structure; raises where there is none."""
     found: Exporter | None = model.structure.exporter(model.encoder, model.features.get("names"))
     if found is None:
         raise UsageError(f"models of structure '{model.structure.name}' cannot be exported.")
@@ -46,7 +46,7 @@ def graph_inputs(model: Model) -> list[Input]:
 
 
 def offset_inputs(model: Model) -> list[Input]:
-    """What is added to the linear predictor, as inputs of a graph."""
+    """The offsets of the linear predictor, as inputs of a graph."""
     if not model.has_offset:
         return []
     named: dict[str, str | None] = {"offset": "offset"}

@@ -32,7 +32,7 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
     words = {"raw": _RAW, **outcome.outputs}
     return {
         "ansatz_version": ansatz.__version__,
-        "estimator": outcome.face.partition(":")[2],
+        "estimator": outcome.estimator.partition(":")[2],
         "network": known["network"],
         "parameters": known["parameters"],
         "likelihood": likelihood.name,
@@ -98,7 +98,7 @@ SCIPY = {
 def interval_recipe(
     name: str, outputs: list[str], intervals: Mapping[str, str] | None = None
 ) -> str:
-    """How to get the equal-tailed interval from the outputs of an exported model."""
+    """Explains how to get the equal-tailed interval from the outputs of an exported model."""
     needed = set(re.findall(r"likelihood_\w+", SCIPY.get(name, "")))
     if needed and needed <= set(outputs):
         return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."

@@ -47,7 +47,7 @@ class Classes(Outcome):
     """One of several classes."""
 
     name: ClassVar[str] = "class"
-    face: ClassVar[str] = "ansatz.estimators.classifier:Classifier"
+    estimator: ClassVar[str] = "ansatz.estimators.classifier:Classifier"
     labels: NDArray[Any]
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class Classes(Outcome):
         return codes, target
 
     def _known_classes(self, y: Any, values: NDArray[Any], settings: Settings) -> NDArray[Any]:
-        """Those given, those of an ordered column, or those that occur."""
+        """Takes the classes given, those of an ordered column, or those that occur."""
         classes = settings.get("classes")
         if classes is not None:
             listed = np.asarray(classes)

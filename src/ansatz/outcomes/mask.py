@@ -40,7 +40,7 @@ class Mask(Outcome):
     """One of several classes for every pixel, voxel or sample of a signal."""
 
     name: ClassVar[str] = "mask"
-    face: ClassVar[str] = "ansatz.estimators.segmenter:Segmenter"
+    estimator: ClassVar[str] = "ansatz.estimators.segmenter:Segmenter"
     labels: NDArray[Any]
 
     plural: ClassVar[str] = "masks"
@@ -217,7 +217,7 @@ class Mask(Outcome):
 
 
 def _cleaning(given: Mapping[str, Any] | None) -> Cleaning | None:
-    """What tidies predicted masks; None where nothing was asked for."""
+    """Makes what cleans predicted masks; None where nothing was asked for."""
     if not given:
         return None
     try:

@@ -42,7 +42,7 @@ class Number(Outcome):
     """A number, several numbers at once, or a vector of them."""
 
     name: ClassVar[str] = "number"
-    face: ClassVar[str] = "ansatz.estimators.regressor:Regressor"
+    estimator: ClassVar[str] = "ansatz.estimators.regressor:Regressor"
     labels = None
     settings: ClassVar[frozenset[str]] = frozenset({"calibration"})
 
@@ -160,7 +160,7 @@ class Number(Outcome):
 
 
 def _event_axes(likelihood: str | Likelihood) -> int:
-    """How many axes of y make up one outcome."""
+    """The number of axes of y that make up one outcome."""
     kind = likelihoods.registry.get(likelihood) if isinstance(likelihood, str) else likelihood
     found: int = kind.event_ndim
     return found

@@ -39,7 +39,7 @@ class Ranking(Outcome):
     """The order in which items are ranked, some of them perhaps left out."""
 
     name: ClassVar[str] = "ranking"
-    face: ClassVar[str] = "ansatz.estimators.ranker:Ranker"
+    estimator: ClassVar[str] = "ansatz.estimators.ranker:Ranker"
     labels: NDArray[Any]
 
     plural: ClassVar[str] = "rankings"

@@ -48,7 +48,7 @@ class SurvivalTime(Outcome):
     """The time until an event, perhaps censored or entered late, of one or several causes."""
 
     name: ClassVar[str] = "survival"
-    face: ClassVar[str] = "ansatz.estimators.survival:SurvivalRegressor"
+    estimator: ClassVar[str] = "ansatz.estimators.survival:SurvivalRegressor"
     plural: ClassVar[str] = "censored times"
     report: ClassVar[str] = "ansatz.outcomes.report.survival:SurvivalReport"
     is_censored: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""How well survival times are predicted when some are known only in part."""
+"""Metrics of survival times, some of which are known only in part."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,7 +31,7 @@ LEVELS = (
 
 
 class Followed(NamedTuple):
-    """How long the rows of the fit were followed.
+    """The follow-up times of the rows of the fit.
 
     Scores of censored rows weight by the chance of being followed so far, which comes from the
     training rows; beyond the last event nothing was observed. Rows that entered late, as intervals
@@ -51,7 +51,7 @@ class Followed(NamedTuple):
 
     @classmethod
     def of(cls, likelihood: Likelihood, y: Tensor, weight: Tensor) -> "Followed":
-        """From the outcomes of the training rows."""
+        """Estimates it from the outcomes of the training rows."""
         known = times_and_causes(likelihood, y.numpy())
         if known is None:
             ends = y[:, :2]
@@ -63,7 +63,7 @@ class Followed(NamedTuple):
         return cls(float(seen.max()), time[keep], event[keep], weight.double()[keep].clone())
 
     def tensors(self) -> dict[str, Tensor]:
-        """As named tensors, for a file."""
+        """The state as named tensors, for a file."""
         horizon = torch.tensor(self.horizon, dtype=torch.float64)
         return {**self._asdict(), "horizon": horizon}
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ansatz import __version__
 from ansatz.errors import AnsatzError, UsageError
+from ansatz.figures.number_format import printable
 from ansatz.figures.page import render, write_page
-from ansatz.figures.printable import printable
 from ansatz.figures.section import Chapter, Section, Text
 from ansatz.fitting.model import Model
 from ansatz.fitting.replay import replay
@@ -30,20 +30,8 @@ def headline(evidence: Evidence) -> list[str]:
     beats = verdict(evidence, "linear") or verdict(evidence, "constant")
     if not beats:
         beats = "there is no baseline to compare it with."
-    return [f"{what} {beats[0].lower()}{beats[1:]}", f"Calibration: {calibration(evidence)}"]
-
-
-def calibration(evidence: Evidence) -> str:
-    """Writes in one sentence whether the predicted distributions are calibrated.
-
-    Numbers: the coverage of 90 % intervals with a Wilson interval. Classes: Spiegelhalter's test
-    of the probabilities. Survival: observed against expected events.
-
-    References:
-        Spiegelhalter (1986), Probabilistic prediction in patient management and clinical trials.
-        https://doi.org/10.1002/sim.4780050506
-    """
-    return evidence.outcome_report.calibration(evidence)
+    calibration = evidence.outcome_report.calibration(evidence)
+    return [f"{what} {beats[0].lower()}{beats[1:]}", f"Calibration: {calibration}"]
 
 
 _ALWAYS = [

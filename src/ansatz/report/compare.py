@@ -26,7 +26,6 @@ from ansatz.report.paired_scores import (
     evaluate_rows,
     require_same_kind,
     require_same_outcomes,
-    score_beside,
     score_pair,
 )
 
@@ -353,7 +352,7 @@ def _require_same_test_rows(a: Replay, b: Replay) -> None:
 
 def _scored(a: Evaluated, b: Evaluated) -> tuple[list[Scored], ScorePair]:
     main = score_pair(a, b)
-    beside = score_beside(a, b)
+    beside = a.outcome_report.score_beside(a, b)
     group = a.job.group if a.job.group is not None else b.job.group
     time = a.job.time if a.job.time is not None else b.job.time
     weight = a.job.weight.numpy()

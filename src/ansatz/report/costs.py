@@ -1,14 +1,13 @@
 """Reports the best decision when the two kinds of errors have different costs."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.figures.number_format import number, with_error
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import number, printable, with_error
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.metrics import mean_estimate
@@ -17,14 +16,6 @@ from ansatz.report.evidence import Evidence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-class Decision(NamedTuple):
-    """A decision rule and its cost per row."""
-
-    rule: str
-    cost: float
-    error: float
 
 
 def best_threshold(miss: float, alarm: float) -> float:

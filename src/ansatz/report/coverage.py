@@ -120,12 +120,12 @@ def _lead(found: list[Coverage], name: str) -> str:
     at_90 = next((part for part in found if part.level == 0.9), found[-1])
     verdict = "as they should"
     if not at_90.holds:
-        verdict = "too few rows" if at_90.observed < at_90.nominal else "too many rows"
+        verdict = "too few" if at_90.observed < at_90.nominal else "too many"
     start = f"{subject}{100 * at_90.level:.0f} % intervals"
     return (
-        f"{start[0].upper()}{start[1:]} cover {verdict}: {100 * at_90.observed:.1f} % of the test "
-        f"rows ({100 * at_90.low:.1f} to {100 * at_90.high:.1f} %), nominally "
-        f"{100 * at_90.nominal:.1f} %."
+        f"{start[0].upper()}{start[1:]} cover {100 * at_90.observed:.1f} % of the test rows "
+        f"({100 * at_90.low:.1f} to {100 * at_90.high:.1f} %), nominally "
+        f"{100 * at_90.nominal:.1f} %: {verdict}."
     )
 
 

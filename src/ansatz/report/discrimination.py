@@ -33,12 +33,6 @@ def roc_curve(
 ) -> ThresholdCurve:
     """Computes the ROC curve, with DeLong's interval of the area on the logit scale.
 
-    Args:
-        event: ``(N,)``, 0 or 1.
-        score: ``(N,)``, higher for events.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)`` group labels.
-
     References:
         DeLong, DeLong and Clarke-Pearson (1988). https://doi.org/10.2307/2531595
     """
@@ -70,14 +64,6 @@ def precision_recall_curve(
     .. math:: AP = \sum_k (R_k - R_{k-1}) P_k
 
     Its interval is the percentile bootstrap over rows, or groups.
-
-    Args:
-        event: ``(N,)``, 0 or 1.
-        score: ``(N,)``.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)`` group labels.
-        resamples: bootstrap samples.
-        seed: of the samples.
 
     References:
         Boyd, Eng and Page (2013), Area under the precision-recall curve.

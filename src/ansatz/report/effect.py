@@ -50,13 +50,6 @@ def ratio(
               {\sum_i w_i e_i}
 
     Rows of a group may be dependent. The ratio is 1 if calibrated.
-
-    Args:
-        name: of what is observed and expected.
-        observed: ``(N,)``.
-        expected: ``(N,)``, their predicted expectations.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)``.
     """
     o, e = np.asarray(observed, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     w = np.ones(len(o)) if weight is None else np.asarray(weight, dtype=np.float64)

@@ -49,8 +49,8 @@ def gather(
         >>> gather(model, x, np.arange(40) % 2).distribution.mean.shape
         torch.Size([40])
     """
-    face = estimator_of(model) if isinstance(model, Model) else model
-    job = _test_job(face, X, y, sample_weight, offset)
+    estimator = estimator_of(model) if isinstance(model, Model) else model
+    job = _test_job(estimator, X, y, sample_weight, offset)
     seen = job.index.numpy()
     job = job._replace(
         group=None if group is None else np.asarray(group)[seen],
@@ -58,16 +58,16 @@ def gather(
     )
     learn = None
     if training is not None:
-        learned = face.read_again(*training)
+        learned = estimator.read_again(*training)
         learn = (learned, _pick(training[1], learned.index.numpy()))
-    return _evidence(face.model_, job, _pick(y, seen), learn, rows=seen + 1, **known)
+    return _evidence(estimator.model_, job, _pick(y, seen), learn, rows=seen + 1, **known)
 
 
-def _test_job(face: Any, X: Any, y: Any, sample_weight: ArrayLike | None, offset: Any) -> Job:
+def _test_job(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None, offset: Any) -> Job:
     """Reads rows as the fit did, with frequency weights but without class weights."""
     if not len(y):
         raise DataError("a report needs held-out rows, got none.")
-    job: Job = face.read_again(X, y, sample_weight, offset)
+    job: Job = estimator.read_again(X, y, sample_weight, offset)
     given = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     return job._replace(weight=torch.from_numpy(given[job.index.numpy()]))
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import printable
 from ansatz.likelihoods import Distribution
 from ansatz.metrics import kaplan_meier
 from ansatz.report.effect import wilson

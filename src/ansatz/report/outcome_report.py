@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number_format import number, percent
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Cell, Chapter
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Outcome

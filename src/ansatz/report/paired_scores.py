@@ -256,14 +256,6 @@ def score_pair(a: Evaluated, b: Evaluated) -> ScorePair:
     return a.outcome_report.score_pair(a, b)
 
 
-def score_beside(a: Evaluated, b: Evaluated) -> ScorePair | None:
-    """Computes a second score: CRPS, energy, Brier or integrated Brier score, or that of pixels.
-
-    None where there is none for both: rankings, losses, targets on different scales.
-    """
-    return a.outcome_report.score_beside(a, b)
-
-
 def number_pair(a: Evaluated, b: Evaluated) -> ScorePair:
     """Computes the log scores of two models of numbers; losses are compared by themselves."""
     if a.distribution is None or b.distribution is None:

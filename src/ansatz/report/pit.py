@@ -202,7 +202,7 @@ def section(evidence: Evidence) -> Section | None:
             "predicted standard deviation is too small (above 1) or too large (below 1).",
         )
     )
-    return Section("Are the predicted distributions right?", " ".join(leads), parts)
+    return Section("Calibration of the predictions", " ".join(leads), parts)
 
 
 def _lead(histogram: PitHistogram, scores: NormalScores, name: str) -> str:
@@ -233,7 +233,7 @@ def _caption(evidence: Evidence, outcomes: list[Target]) -> str:
         "Histogram of F(y), each test outcome on the scale of its own predicted distribution "
         "function. Flat: calibrated; U-shaped: predicted distributions too narrow; hump-shaped: "
         "too wide; sloped: biased. Bands: 95 % of the bars of a calibrated forecast, each by "
-        "itself (dark) and all together (light)."
+        "itself (inner) and all together (outer)."
     ]
     if likelihood is not None and likelihood.discrete:
         words.append(

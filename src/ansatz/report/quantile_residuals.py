@@ -76,9 +76,13 @@ def draw_quantile_lines(
     x, y = thin(rank, uniform, limit=800)
     axes.plot(x, y, ".", color=MODEL, ms=3, alpha=0.5, mew=0)
     for line in lines:
-        axes.fill_between(line.x, line.low, line.high, color=INK, alpha=0.17, lw=0)
+        at, value, low, high = line.x, line.value, line.low, line.high
+        if len(at) == 1:  # one bin: level lines
+            at = np.array([0.0, 1.0])
+            value, low, high = (part.repeat(2) for part in (value, low, high))
+        axes.fill_between(at, low, high, color=INK, alpha=0.17, lw=0)
         axes.axhline(line.level, color=INK, lw=0.8, ls=(0, (4, 3)))
-        axes.plot(line.x, line.value, color=LINEAR, lw=1.5)
+        axes.plot(at, value, color=LINEAR, lw=1.5)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1])
     axes.set_xlabel("rank of the prediction")
@@ -240,11 +244,6 @@ def quantile_lines(
 
     The :math:`\lceil q m \rceil`-th of m uniform numbers has a Beta distribution, which gives
     the band exactly; the bins share the 5 % (Sidak).
-
-    Args:
-        uniform: ``(N,)`` residuals.
-        fitted: ``(N,)`` predictions; only their order matters.
-        levels: of the quantiles.
     """
     u, order = np.asarray(uniform), np.argsort(np.asarray(fitted), kind="stable")
     parts = np.array_split(u[order], int(np.clip(len(u) // 150, 1, 10)))

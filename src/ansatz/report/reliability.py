@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, PALETTE, figure, to_svg
 from ansatz.metrics import ece
@@ -154,7 +154,7 @@ def section(evidence: Evidence) -> Section | None:
         parts += _curves(separate, rocs, weight, evidence.group)
     if not evidence.contribution.draws_confusion:
         parts.append(_confusion_table(evidence, weight))
-    return Section("Are the probabilities right?", _lead(asked, brier, found), parts)
+    return Section("Reliability of the probabilities", _lead(asked, brier, found), parts)
 
 
 def _reliability(q: Question, weight: Numbers, seed: int) -> Reliability:
@@ -223,7 +223,7 @@ def _score_table(
         error = float(ece(torch.from_numpy(q.event), torch.from_numpy(q.probability), w))
         outside = f"{100 * found[q.name].outside:.0f} %"
         for name, parts in (("Brier", brier[q.name]), ("log", log[q.name])):
-            last = [f"{error:.4f}", outside] if name == "Brier" else ["", ""]
+            last = [f"{error:.4f}".replace("-", "−"), outside] if name == "Brier" else ["", ""]
             rows.append([q.name, name, *(f"{part:.4f}" for part in parts), *last])
     head = ["event", "score", "mean", "miscalibration", "discrimination", "uncertainty"]
     return Table(

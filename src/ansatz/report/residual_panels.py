@@ -180,12 +180,6 @@ def local_linear(x: ArrayLike, y: ArrayLike, *, share: float = 0.5, points: int 
     with h(t) the distance to the farthest of ``share`` of the points: loess without robustness.
     As it is linear in y, its variance is :math:`\sigma^2 \sum_i l_i^2`.
 
-    Args:
-        x: ``(N,)``.
-        y: ``(N,)``.
-        share: of the points in each local fit.
-        points: number of fits.
-
     References:
         Cleveland (1979), Robust locally weighted regression and smoothing scatterplots.
         https://doi.org/10.1080/01621459.1979.10481038

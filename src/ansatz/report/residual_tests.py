@@ -34,11 +34,6 @@ def uniform_envelope(count: int, level: float = 0.95, seed: int = 0) -> Envelope
     with probability ``level``: unlike the band of Kolmogorov and Smirnov it is sharp in the tails.
     Of many rows 120 order statistics are used, dense in the tails.
 
-    Args:
-        count: n.
-        level: the simultaneous probability.
-        seed: of the simulation.
-
     References:
         Aldor-Noiman et al. (2013), The power to see: a new graphical test of normality.
         https://doi.org/10.1080/00031305.2013.847865
@@ -197,15 +192,7 @@ def zero_inflation(
     group: ArrayLike | None = None,
     seed: int = 0,
 ) -> EffectSize:
-    """Computes observed over expected zeros.
-
-    Args:
-        zero: ``(N,)``, whether the outcome is 0.
-        probability: ``(N,)``, predicted, of 0.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)``.
-        seed: of the simulation behind the p-value.
-    """
+    """Computes observed over expected zeros."""
     p = np.asarray(probability, dtype=np.float64)
     seen = np.asarray(zero, dtype=np.float64)
     w = np.ones(len(p)) if weight is None else np.asarray(weight, dtype=np.float64)

@@ -117,7 +117,8 @@ def section(evidence: Evidence) -> Section | None:
                 )
             )
     share = worst_share(evidence, "linear")
-    if share is not None and abs(share) > 0.3:
+    gaps = [c.better["linear"] for c in comparisons if c.metric == "nll" and "linear" in c.better]
+    if share is not None and abs(share) > 0.3 and abs(gaps[0].ratio) > 2:
         parts.append(
             Text(
                 f"{number(100 * share, 2)} % of the difference in nll to the linear model comes "

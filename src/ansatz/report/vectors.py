@@ -8,7 +8,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import LINEAR, MODEL, figure, to_svg
 from ansatz.likelihoods import Distribution, VectorDistribution
@@ -35,12 +35,6 @@ def average_rank(
     A vector is ranked by the mean of the ranks of its components among outcome and draws. The
     rank of the outcome is uniform on 1, ..., S + 1 if calibrated; rank r is the interval
     [(r - 1) / (S + 1), r / (S + 1)], ties share theirs.
-
-    Args:
-        distribution: the predicted distribution of each row.
-        y: ``(N, K)``.
-        draws: S.
-        seed: of the draws.
 
     References:
         Thorarinsdottir, Scheuerer and Heinz (2016), Assessing the calibration of high-dimensional
@@ -96,7 +90,7 @@ def section(evidence: Evidence) -> Section | None:
         found[name] = pit_histogram(kept, weight=weight[usable], seed=evidence.seed)
         scores = normal_scores(kept, weight=weight[usable], group=group)
         rows += [effect_row(scores.location, f"{name}: "), effect_row(scores.scale, f"{name}: ")]
-    return Section("Are the predicted distributions right?", _lead(found), _show(found, rows))
+    return Section("Calibration of the predictions", _lead(found), _show(found, rows))
 
 
 def _lead(found: dict[str, PitHistogram]) -> str:
@@ -117,7 +111,7 @@ def _show(found: dict[str, PitHistogram], rows: list[list[str]]) -> list[Text | 
         "Histograms of each component's probability integral transform under its marginal "
         "distribution, and of the rank of the whole vector among 99 draws of its joint "
         "distribution (by the mean rank of its components). Flat if calibrated. Bands: 95 % of the "
-        "bars of a calibrated forecast, each by itself (dark) and all together (light)."
+        "bars of a calibrated forecast, each by itself (inner) and all together (outer)."
     )
     head = ["", "estimate", "95 % interval", "if calibrated", "p"]
     return [

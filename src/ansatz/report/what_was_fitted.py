@@ -94,23 +94,23 @@ def python_lines(evidence: Evidence) -> str:
     """Writes the Python that repeats the fit."""
     origin = provenance_of(evidence.model)
     if origin is None:
-        face = estimator_of(evidence.model)
-        kind = type(face).__name__
-        return f"from ansatz import {kind}\nmodel = {_constructor(face)}\nmodel.fit(X, y)"
+        estimator = estimator_of(evidence.model)
+        kind = type(estimator).__name__
+        return f"from ansatz import {kind}\nmodel = {_constructor(estimator)}\nmodel.fit(X, y)"
     source = origin.source
     place = "table" if source.kind == "memory" else repr(source.path or source.name)
     return f"import ansatz\nfit = {_repeated(origin).python(place)}"
 
 
-def _constructor(face: Any) -> str:
-    defaults = type(face)().get_params(deep=False)
+def _constructor(estimator: Any) -> str:
+    defaults = type(estimator)().get_params(deep=False)
     given = {
         name: value
-        for name, value in face.get_params(deep=False).items()
+        for name, value in estimator.get_params(deep=False).items()
         if name in ("likelihood", "network") or repr(value) != repr(defaults[name])
     }
     words = ", ".join(f"{name}={value!r}" for name, value in given.items())
-    return f"{type(face).__name__}({words})"
+    return f"{type(estimator).__name__}({words})"
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -162,7 +162,9 @@ def _lead(evidence: Evidence) -> str:
 
 def _was_derived(evidence: Evidence) -> bool:
     origin = provenance_of(evidence.model)
-    return origin is not None and not origin.asked.options["likelihood"]
+    if origin is None:
+        return bool(evidence.model.task.settings.arguments.get("likelihood") == "auto")
+    return not origin.asked.options["likelihood"]
 
 
 def _facts(evidence: Evidence) -> list[list[Any]]:

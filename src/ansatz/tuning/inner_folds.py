@@ -39,7 +39,7 @@ class InnerFolds(NamedTuple):
 
     @property
     def seed(self) -> int:
-        """Of the search."""
+        """The seed of the search."""
         return self.request.options["seed"]
 
     def configuration(self, parameters: Mapping[str, Any]) -> tuple[str, str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a search found."""
+"""The result of a search, and its record on disk."""
 
 import json
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from ansatz.tuning.space import parse_space
 
 @dataclass
 class Tuning:
-    """What a search found, and whether it is worth anything.
+    """The result of a search, and whether it beats the default recipe.
 
     Args:
         fit: the chosen configuration, fitted to all training rows and evaluated on the test
@@ -56,7 +56,7 @@ class Tuning:
         return self.fit.model
 
     def gain(self, trial: Trial) -> tuple[float, float | None] | None:
-        """By how much a trial beats the default on the inner folds, with a corrected error."""
+        """The gain of a trial over the default on the inner folds, with a corrected error."""
         default = self.trials[0]
         if not trial.scores or not default.scores or trial is default:
             return None

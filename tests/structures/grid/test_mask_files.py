@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
 
-from ansatz.data.grids.images import fitted
+from ansatz.data.grids.images import inner_box
 from ansatz.structures.grid.mask_files import file_stems, restored
 
 
@@ -23,8 +23,11 @@ def test_no_mask_is_hidden_and_no_two_are_called_alike(names, stems):
 
 @pytest.mark.parametrize("size", [(16, 16), (8, 24), (30, 7)])
 def test_a_mask_is_brought_back_to_where_its_image_was(size):
-    """A half plane: scaled up twofold at least, it comes back to the cell."""
+    """A half plane: scaled up twofold at least, it comes back to the pixel."""
     half = np.zeros(size, np.uint8)
     half[: size[0] // 2] = 1
-    large = fitted(Image.fromarray(half), (64, 64), nearest=True)
+    top, left, height, width = inner_box(size, (64, 64))
+    large = np.zeros((64, 64), np.uint8)
+    inner = Image.fromarray(half).resize((width, height), Image.Resampling.NEAREST)
+    large[top : top + height, left : left + width] = inner
     assert_array_equal(restored(large, size), half)

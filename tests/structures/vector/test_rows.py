@@ -8,8 +8,8 @@ from ansatz.data import infer_columns
 from ansatz.structures.vector.rows import read_table_rows
 
 
-def read(face, X, columns=None, *, reset=True):
-    return read_table_rows(X, face=face, columns=columns, reset=reset)
+def read(estimator, X, columns=None, *, reset=True):
+    return read_table_rows(X, estimator=estimator, columns=columns, reset=reset)
 
 
 def test_a_frame_of_numbers_becomes_an_array_and_one_with_text_stays():
@@ -47,4 +47,4 @@ def test_names_and_number_of_columns_are_remembered():
 def test_what_is_no_table_is_refused(bad):
     model = Regressor()
     with pytest.raises((ValueError, TypeError)):
-        model.task(bad).structure.from_python(bad, face=model, reset=True)
+        model.task(bad).structure.from_python(bad, estimator=model, reset=True)

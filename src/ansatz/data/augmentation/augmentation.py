@@ -58,8 +58,8 @@ class Augmentation(ABC):
     .. math:: \mathcal{S}' = \bigcup_k \{(\tau_k(x_i), y_i)\}
 
     A batch passes once and each of its examples gets a :math:`\tau` of its own; over the epochs the
-    network sees the union above. What is drawn comes from ``generator`` in one piece per batch, so
-    one state of the generator is one augmented batch.
+    network sees the union above. A batch draws from ``generator`` at once: one state of the
+    generator is one augmented batch.
 
     Shapes:
         - x: ``(B, C, *size)`` with one to three axes: a signal, an image, a volume. Images have

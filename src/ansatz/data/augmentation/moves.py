@@ -103,8 +103,8 @@ class Flip(Augmentation):
 
     .. math:: y_i = x_{N - 1 - i} \text{ with probability } p, \quad x_i \text{ otherwise}
 
-    Right where left and right mean the same (photographs, cells), wrong for digits and letters.
-    Flipping twice gives the image back, bit for bit.
+    Right where left and right mean the same (photographs, cells under a microscope), wrong for
+    digits and letters. Flipping twice gives the image back, bit for bit.
 
     Args:
         axes: which axes of the grid, counted from the last one: -1 is left and right, -2 top and

@@ -184,7 +184,7 @@ def too_many_colours(count: int) -> str:
 
 
 def refuse_colour(unlabelled: int | None, what: str) -> None:
-    """A colour means nothing among numbers."""
+    """Rejects a colour where masks hold numbers."""
     if is_colour(unlabelled):
         raise UsageError(f"{what} hold numbers: --unlabelled (unlabelled=) is one, no colour.")
 

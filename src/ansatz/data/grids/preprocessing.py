@@ -156,7 +156,8 @@ class GridPreprocessor:
     def from_state(cls, state: dict[str, Any]) -> "GridPreprocessor":
         """The preprocessor of a :meth:`state`."""
         try:
-            made = cls(state["shape"], state["mean"], state["scale"], float(state["unit"]))
+            scale = state["spread" if "spread" in state else "scale"]  # as format 2 called it
+            made = cls(state["shape"], state["mean"], scale, float(state["unit"]))
             numbers = [*made.shape, *map(float, made.mean), *map(float, made.scale)]
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"preprocessing of grids: {error}") from None

@@ -1,1 +1,1 @@
-"""What the three axes promise the pipeline: contracts without members."""
+"""The contracts between the pipeline and the members of the three axes."""

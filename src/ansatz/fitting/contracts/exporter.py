@@ -1,4 +1,4 @@
-"""What a graph of a fitted model needs from the structure of x."""
+"""The contract of the structure of x with an exported graph."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ class Input:
 
 
 class Exporter(Protocol):
-    """From cells as a service has them to a network's inputs, as operations on tensors."""
+    """The map from values as a service has them to a network's inputs, in tensor operations."""
 
     inputs: list[Input]
     preprocessing: str  # what happens inside the graph, in words
@@ -76,7 +76,7 @@ class Exporter(Protocol):
         ...
 
     def raw(self, posterior: Posterior, rows: Any, offset: Tensor | None) -> Tensor:
-        """What the model computes for made-up rows."""
+        """The raw numbers of the model for made-up rows."""
         return posterior.predictive(rows, offset, notes=[]).raw
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Predictive(NamedTuple):
-    """What is predicted for some rows: a likelihood, and the numbers of each row that it takes."""
+    """The prediction for some rows: a likelihood, and the raw numbers of each row."""
 
     likelihood: Likelihood
     raw: Tensor  # (N, ...), what ``likelihood`` takes
@@ -32,7 +32,7 @@ class Predictive(NamedTuple):
 
 
 class Composition(NamedTuple):
-    """What a posterior computes from the networks of its members, as operations on tensors."""
+    """The function that a posterior computes from its networks, in tensor operations."""
 
     members: "list[tuple[Encoder, Trained]]"  # each with the encoder of its inputs
     likelihood: Likelihood | None = None  # of the combination; None for the only member's own
@@ -41,7 +41,7 @@ class Composition(NamedTuple):
 
 
 class Posterior(Protocol):
-    """What every consumer of a fitted model sees of its weights."""
+    """The posterior of the weights, as every consumer of a fitted model sees it."""
 
     name: ClassVar[str]  # of the inference that rebuilds it from a record
     keeps_rows: ClassVar[bool] = False  # whether training rows are part of the model
@@ -54,12 +54,12 @@ class Posterior(Protocol):
 
     @property
     def encoder(self) -> Encoder:
-        """From rows to inputs."""
+        """The map from rows to inputs."""
         ...
 
     @property
     def parameters(self) -> int:
-        """How many numbers were estimated."""
+        """The number of estimated parameters."""
         ...
 
     @property
@@ -78,15 +78,15 @@ class Posterior(Protocol):
         ...
 
     def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
-        """What the predictive is a mixture of, with weights; one component where it is none."""
+        """The components of the predictive with their weights; one where it is not a mixture."""
         ...
 
     def without_recalibration(self) -> Self:
-        """The same weights, their predictive as it was before recalibration."""
+        """Returns the posterior with the predictive that it had before recalibration."""
         ...
 
     def composition(self, kind: torch.dtype) -> Composition | None:
-        """What a graph computes, likelihoods in this type; None where that is not a graph."""
+        """The function of an exported graph, in this type; None where there is no graph."""
         return None
 
     def tensors(self) -> dict[str, Tensor]:
@@ -94,7 +94,7 @@ class Posterior(Protocol):
         ...
 
     def record(self) -> dict[str, Any]:
-        """What is not a tensor, as JSON."""
+        """The state that is not a tensor, as JSON."""
         ...
 
 
@@ -118,7 +118,7 @@ class OutOfFoldPredictions(Protocol):
 
 
 class Inference(Protocol):
-    """How the weights of a network are inferred from training rows."""
+    """The inference of the weights of a network from training rows."""
 
     name: ClassVar[str]
     averages: ClassVar[

@@ -29,20 +29,20 @@ NO_INTERVAL = "classes and items have no interval: 'probabilities' shows how sur
 
 
 class Outcome(Protocol):
-    """What is predicted: it reads y, makes its likelihood, evaluates and writes predictions.
+    """An outcome: it reads y, makes its likelihood, evaluates and writes predictions.
 
     An outcome remembers what it read (names, classes); a fit works on a copy of its own.
 
     Attributes:
         name: as the registry spells it.
-        face: the estimator of such outcomes, ``"module:Class"``, imported when it is asked for.
+        estimator: of such outcomes, ``"module:Class"``, imported when it is asked for.
         report: what such outcomes add to reports and comparisons, likewise.
         names: of the target columns.
         labels: what codes stand for: classes or items; None for numbers.
     """
 
     name: ClassVar[str]
-    face: ClassVar[str]
+    estimator: ClassVar[str]
     candidates: ClassVar[
         tuple[str, ...]
     ] = ()  # proposed where none is named; () for any by its values
@@ -224,7 +224,7 @@ class Outcome(Protocol):
     # On disk.
 
     def target(self, likelihood: Likelihood) -> TargetSpec:
-        """What one example's outcomes look like, without the size of its elements."""
+        """The shape of one example's outcomes, without the size of its elements."""
         ...
 
     def state(self) -> dict[str, Any]:
@@ -248,7 +248,7 @@ class OfClasses(Outcome, Protocol):
         ...
 
     def disagreement(self, posterior: Any, rows: Any) -> Tensor:
-        """How much the components of a posterior disagree about the class, in nats."""
+        """The disagreement of the components of a posterior about the class, in nats."""
         ...
 
 

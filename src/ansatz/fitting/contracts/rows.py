@@ -23,7 +23,7 @@ class Rows(Protocol):
 
     @property
     def spec(self) -> InputSpec | None:
-        """What one example looks like, where that is known before an encoder has learned."""
+        """The shape of one example, where that is known before an encoder is fitted."""
         ...
 
     @property
@@ -36,7 +36,7 @@ class Rows(Protocol):
         ...
 
     def describe(self) -> dict[str, Any]:
-        """What the examples' features are called, as JSON: ``names``, ``count``, ``columns``."""
+        """Describes the features as JSON: ``names``, ``count``, ``columns``."""
         ...
 
 
@@ -60,7 +60,7 @@ class Encoder(Protocol):
 
     @property
     def columns(self) -> Sequence[Column]:
-        """What each column was taken for; empty where x has none."""
+        """The roles of the columns; empty where x has none."""
         ...
 
     def inputs(self, rows: Any, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Facts(NamedTuple):
-    """What a default recipe may depend on: counts and types, never values."""
+    """The facts that a default recipe may depend on: counts and types, never values."""
 
     rows: float  # the sum of the weights
     spec: InputSpec | None  # of one example, where it is known before rows are encoded
@@ -44,7 +44,7 @@ class Facts(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """How batches are drawn from the rows of a job."""
+    """The options of drawing batches from the rows of a job."""
 
     recipe: "Recipe"
     seed: int
@@ -71,7 +71,7 @@ class TableParts(NamedTuple):
 
 
 class LikelihoodScores(Protocol):
-    """How likelihoods of y are compared on some rows."""
+    """The comparison of likelihoods of y on some rows."""
 
     count: int  # of folds
 
@@ -163,8 +163,8 @@ class Structure(Protocol):
             raise UsageError(f"{name} does not act on {self.unit[1]}. Take one of: {listed}.")
         return known[name]
 
-    def from_python(self, X: Any, *, face: Any, reset: bool) -> Rows:
-        """What a user handed to an estimator as X."""
+    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Rows:
+        """Reads what a user gave to an estimator as X."""
         ...
 
     def from_table(self, model: "Model", table: Any, *, outcomes: bool) -> TableParts:
@@ -253,7 +253,7 @@ class Structure(Protocol):
     def likelihood_scores(
         self, job: "Job", total: float, *, linear: bool, seed: int
     ) -> LikelihoodScores | None:
-        """How likelihoods are compared; None where the first that the values allow is taken."""
+        """Compares likelihoods; None where the first that the values allow is taken."""
         return None
 
     def shared(self, rows: Sequence[Rows]) -> Rows:
@@ -303,5 +303,5 @@ class Structure(Protocol):
         """Asks a new network once, and refuses one that does not answer where outcomes are."""
 
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
-        """What an exported graph does before its networks; None where there is no such graph."""
+        """The preprocessing of an exported graph; None where there is no such graph."""
         return None

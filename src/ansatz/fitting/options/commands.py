@@ -20,7 +20,7 @@ SEARCH = "The search"
 
 
 class SearchOptions(TypedDict, total=False):
-    """What ``ansatz tune`` takes besides the options of a fit."""
+    """The options of ``ansatz tune`` besides those of a fit."""
 
     searches: Annotated[
         int,
@@ -57,7 +57,7 @@ class SearchOptions(TypedDict, total=False):
 
 
 class TunedPlaceOptions(TypedDict, total=False):
-    """Where the model that a search chose goes."""
+    """The place of the model that a search chose."""
 
     out: Annotated[
         str | Path | None,
@@ -127,7 +127,7 @@ _SWITCH: Any = {**_RUN, "default": False, "reads": bool}
 
 
 class AxesOptions(TypedDict, total=False):
-    """What x, y and the inference are."""
+    """The choices of structure, likelihood, network and inference."""
 
     x: Annotated[
         str | None,
@@ -233,7 +233,7 @@ class RowOptions(TypedDict, total=False):
 
 
 class PlaceOptions(TypedDict, total=False):
-    """Where the model goes."""
+    """The place of the model."""
 
     out: Annotated[
         str | Path | None,
@@ -242,7 +242,7 @@ class PlaceOptions(TypedDict, total=False):
 
 
 class RunOptions(TypedDict, total=False):
-    """How a run goes."""
+    """The options of a run."""
 
     overwrite: Annotated[bool, Option("Replace what is at --out.", **_SWITCH)]
     resume: Annotated[bool, Option("Go on where an interrupted run stopped.", **_SWITCH)]
@@ -259,7 +259,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class TrainingRunOptions(TypedDict, total=False):
-    """How one training goes."""
+    """The options of one training."""
 
     force: Annotated[bool, Option("Resume although data or options changed.", **_SWITCH)]
     time_limit: Annotated[
@@ -283,7 +283,7 @@ class TrainingRunOptions(TypedDict, total=False):
 
 
 class ProcessOptions(TypedDict, total=False):
-    """How many processes a command starts."""
+    """The number of processes that a command starts."""
 
     processes: Annotated[
         int,
@@ -299,7 +299,7 @@ class ProcessOptions(TypedDict, total=False):
 
 
 class MemoryOptions(TypedDict, total=False):
-    """What may be held in memory."""
+    """The limits of memory."""
 
     stream: Annotated[
         bool | None,
@@ -404,8 +404,8 @@ class TuneOptions(
 
 
 class ReadingAgain(FileReading, TableReading, MemoryOptions, total=False):
-    """How the data of a prediction are read."""
+    """The options of reading data for a prediction."""
 
 
 class ReadingOutcomes(MaskReading, ReadingAgain, total=False):
-    """How the data of an evaluation are read."""
+    """The options of reading data for an evaluation."""

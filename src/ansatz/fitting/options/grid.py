@@ -19,7 +19,7 @@ _FREEZE = "Leave this of the network as it began: backbone, or a number of group
 
 
 class FileReading(TypedDict, total=False):
-    """What files of images are, to fits and to predictions."""
+    """The options of files of images, in fits and in predictions."""
 
     pages: Annotated[
         Literal["auto", "first", "images", "volume"],
@@ -46,7 +46,7 @@ class FileReading(TypedDict, total=False):
 
 
 class MaskReading(TypedDict, total=False):
-    """Where masks are."""
+    """The place of masks."""
 
     masks: Annotated[
         Any,

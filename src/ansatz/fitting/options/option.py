@@ -55,7 +55,7 @@ class Option(NamedTuple):
     decides: bool = True
 
     def flag(self, name: str) -> str:
-        """How the command line spells the option called ``name``."""
+        """The spelling of the option ``name`` on the command line."""
         return self.flags[0] if self.flags else f"--{name.replace('_', '-')}"
 
     def words(self, name: str, value: Any) -> list[str]:

@@ -9,7 +9,7 @@ _READ: Any = {"panel": READING, "reader": True}
 
 
 class TableReading(TypedDict, total=False):
-    """How a file of a table is read."""
+    """The options of reading the file of a table."""
 
     delimiter: Annotated[
         str | None,

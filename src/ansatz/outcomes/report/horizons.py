@@ -37,13 +37,6 @@ def observed_risk(
     1 - Kaplan-Meier, with Greenwood's variance on the scale of log(-log S), which keeps the
     interval within 0 and 1.
 
-    Args:
-        time: ``(N,)``, of the event or of the end of observation.
-        event: ``(N,)``, 1, or 0 for censored.
-        horizon: the time.
-        weight: ``(N,)`` frequency weights.
-        entry: ``(N,)``, when observation began.
-
     References:
         Kalbfleisch and Prentice (2002), The Statistical Analysis of Failure Time Data, section 1.4.
     """
@@ -76,17 +69,7 @@ def incidence_risk(
     resamples: int = 60,
     seed: int = 0,
 ) -> tuple[float, float, float]:
-    """Estimates the risk of one cause by the horizon, by Aalen-Johansen and bootstrap.
-
-    Args:
-        time: ``(N,)``.
-        event: ``(N,)`` codes of causes, 0 for censored.
-        horizon: the time.
-        cause: its code.
-        weight: ``(N,)`` frequency weights.
-        resamples: bootstrap samples of rows.
-        seed: of the samples.
-    """
+    """Estimates the risk of one cause by the horizon, by Aalen-Johansen and bootstrap."""
     t = torch.from_numpy(np.asarray(time, dtype=np.float64))
     d = torch.from_numpy(np.asarray(event).astype(np.int64))
     w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)

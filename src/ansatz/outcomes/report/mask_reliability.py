@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.figures.number_format import number, percent, with_error
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import number, percent, printable, with_error
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import figure, to_svg
 from ansatz.fitting.contracts.inference import Predictive

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from torch import Tensor
 
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.section import Chapter, Figure, Section, Table
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.fitting.contracts.inference import Predictive
@@ -50,12 +50,6 @@ def first_places(
 
     Item k is expected to be first with probability :math:`e^{s_k} / \sum_j e^{s_j}`, the sum over
     all items, or over the ranked ones where unranked items are absent.
-
-    Args:
-        distribution: the predicted distribution of each row.
-        y: ``(N, L)`` orders, best first, -1 behind the last ranked item.
-        weight: ``(N,)`` frequency weights.
-        group: ``(N,)`` group labels.
     """
     code = y.long()
     rows, items = len(code), distribution.items

@@ -212,7 +212,7 @@ def _out_of_fold(problem: _Problem, evaluated: list[tuple[Tensor, Tensor]]) -> f
 
 
 def _minimise(total: Callable[[], Tensor], parameters: list[Tensor]) -> None:
-    """L-BFGS, in place; a thousandth of a nat is far below what folds can tell apart."""
+    """Minimises by L-BFGS, in place, to a thousandth of a nat: folds resolve far less."""
     if not parameters:
         return
     ends = np.cumsum([each.numel() for each in parameters])[:-1]

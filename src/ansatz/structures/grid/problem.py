@@ -124,7 +124,7 @@ def _proposed(table: GridTable, frame: pd.DataFrame, column_roles: ColumnRoles) 
         if whole and len(found) == 1:
             raise DataError(
                 f"{table.origin}: '{table.target}' is {found[0]} for every example: one class "
-                "only, and there is nothing to tell apart."
+                "only, and nothing to classify."
             )
         if whole and 2 < len(found) <= len(frame) / 2 and set(found) == set(range(len(found))):
             why = (

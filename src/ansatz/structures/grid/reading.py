@@ -156,7 +156,7 @@ def special_columns(column_roles: ColumnRoles) -> list[str]:
     return [*column_roles.outcome_columns, *(name.split("=")[0] for name in named if name)]
 
 
-def grids_of(X: Any, *, face: Any, reset: bool) -> Grids:
+def grids_of(X: Any, *, estimator: Any, reset: bool) -> Grids:
     """Converts an estimator's X to grids.
 
     Arrays of three and more axes, lists of images as arrays, lists and arrays of image or array
@@ -172,15 +172,15 @@ def grids_of(X: Any, *, face: Any, reset: bool) -> Grids:
         )
     elif isinstance(X, str | PathLike) or (files := files_of(X)) is not None:
         named = X if isinstance(X, str | PathLike) else files
-        table = read_grids(named) if reset else read_like(face.model_, named, outcomes=False)
+        table = read_grids(named) if reset else read_like(estimator.model_, named, outcomes=False)
         grids = table.grids
     else:
         grids = _of_arrays(X, reset=reset)
     if reset:
         if not len(grids):
             raise ValueError("Found array with 0 sample(s), but a minimum of 1 is required.")
-        face.n_features_in_ = int(np.prod(grids.shape))
-        face.__dict__.pop("feature_names_in_", None)
+        estimator.n_features_in_ = int(np.prod(grids.shape))
+        estimator.__dict__.pop("feature_names_in_", None)
     return grids
 
 

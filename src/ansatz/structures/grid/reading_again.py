@@ -65,7 +65,7 @@ class Images(ReadAgain):
         """Some examples, with the columns beside them."""
         return self.table.rows(np.flatnonzero(mask))
 
-    def rows(self, face: Any, most: int) -> Grids:
+    def rows(self, estimator: Any, most: int) -> Grids:
         """The first examples, which are such as the model was fitted to."""
         found = self.table.grids[slice(0, most)]
         dense = self.model.axis == "element"
@@ -112,12 +112,12 @@ class Images(ReadAgain):
 class LabelledImages(Images):
     """Examples with a class for every pixel: predicted one by one, each mask at its own size."""
 
-    def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
+    def frames(self, estimator: Any, **options: Any) -> Iterator[pd.DataFrame]:
         """The share of each class among the pixels of every example."""
         rows = []
-        for name, _, labels in self._labelled(face):
+        for name, _, labels in self._labelled(estimator):
             row = {} if name is None else {"image": name}
-            shares = {f"share_{each}": (labels == each).mean() for each in face.classes_}
+            shares = {f"share_{each}": (labels == each).mean() for each in estimator.classes_}
             rows.append({**row, **shares})
         yield pd.DataFrame(rows)
 
@@ -125,7 +125,7 @@ class LabelledImages(Images):
         """Whether masks are written as a folder of images, or as the pages of one file."""
         return is_tiff(path) or not path.suffix
 
-    def write(self, face: Any, path: Path, *, overwrite: bool) -> Written:
+    def write(self, estimator: Any, path: Path, *, overwrite: bool) -> Written:
         """Writes masks as images of the classes' numbers or colours.
 
         A folder gets a PNG file for each image and a TIFF file for each stack of pages and each
@@ -133,10 +133,10 @@ class LabelledImages(Images):
         """
         if len(self.model.encoder.spec.size) < 2:
             raise UsageError("masks of signals are arrays: use predict in Python.")
-        values = mask_values(face.classes_.tolist())
+        values = mask_values(estimator.classes_.tolist())
         stacks: dict[str, list[bytes]] = {}
         count = 0
-        for count, (name, stack, labels) in enumerate(self._labelled(face), 1):
+        for count, (name, stack, labels) in enumerate(self._labelled(estimator), 1):
             known = str(count - 1) if name is None else name
             pages = pixels_of(labels if labels.ndim == 3 else labels[None], values)
             stacks.setdefault(stack or known, []).extend(map(encode_mask, pages))
@@ -146,14 +146,14 @@ class LabelledImages(Images):
             f"{count} masks: {path} ({_meaning(values)})",
         )
 
-    def _labelled(self, face: Any) -> Iterator[tuple[str | None, str | None, NDArray[Any]]]:
+    def _labelled(self, estimator: Any) -> Iterator[tuple[str | None, str | None, NDArray[Any]]]:
         """Each example's name, its stack's, and its pixels' classes, at the size of its image."""
         notes: list[str] = []
         for table, size, stack in read_each_like(
             self.model, self.data, notes=notes, **self.options
         ):
             for number in range(len(table)):
-                (labels,) = face.predict(table.grids[np.arange(number, number + 1)])
+                (labels,) = estimator.predict(table.grids[np.arange(number, number + 1)])
                 name = None if table.grids.names is None else table.grids.names[number]
                 yield name, stack, labels if size is None else restored(labels, size)
             if size is None and len(table) > 1:

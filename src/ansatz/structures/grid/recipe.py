@@ -80,8 +80,8 @@ def _masks(rows: float, size: tuple[int, ...]) -> Recipe:
     """Few examples of many pixels each: one or a few per step.
 
     Of a few dozen none is held out: each has thousands of pixels to train on, and the schedule's
-    end is as good as the best of its steps. What was learned from few images that were turned and
-    mirrored is asked of all eight views of a new one, which takes eight times as long.
+    end is as good as the best of its steps. A network that trained on rotated and flipped images
+    predicts all eight views of a new one, which takes eight times as long.
     """
     batch = 1 if rows < 8 else 2 if rows < 100 else 8
     return Recipe(

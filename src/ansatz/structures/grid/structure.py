@@ -110,9 +110,9 @@ class Grid(Structure):
         """Any group that moves pixels or changes their numbers."""
         return acting_group(name, spec.size)
 
-    def from_python(self, X: Any, *, face: Any, reset: bool) -> Grids:
+    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Grids:
         """Arrays, lists of images or of their files, and what ``read_grids`` gives."""
-        return grids_of(X, face=face, reset=reset)
+        return grids_of(X, estimator=estimator, reset=reset)
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """Examples with the columns beside them, read from files if they are not."""

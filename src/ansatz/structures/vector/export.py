@@ -21,7 +21,7 @@ _TINY = 1e-300  # as data/numeric.py: a column of this scale is constant
 
 
 class TableColumns(nn.Module):
-    r"""What :class:`~ansatz.data.Preprocessor` does to rows, as operations on tensors.
+    r"""The preprocessing of :class:`~ansatz.data.Preprocessor`, as operations on tensors.
 
     .. math:: z_j = \mathrm{clip}\left(\frac{x_j - c_j}{s_j}, -6, 6\right)
 
@@ -165,7 +165,7 @@ _DAY = 86_400_000_000  # microseconds
 
 
 def date_waves(time: Tensor) -> Tensor:
-    """What :func:`ansatz.data.dates.date_parts` computes, from microseconds since 1970, UTC.
+    """Computes :func:`ansatz.data.dates.date_parts` from microseconds since 1970, UTC.
 
     Args:
         time: ``(N,)`` int64; -2**63 where missing.
@@ -252,7 +252,7 @@ class TableExporter(Exporter):
 
     @property
     def preprocessing(self) -> str:  # type: ignore[override]
-        """What happens to the numbers of a row, in words."""
+        """Describes the preprocessing of the numbers of a row."""
         if self.keeps_units(self.encoder):
             return "inside the graph: numbers in their units, missing ones as the mean"
         return (

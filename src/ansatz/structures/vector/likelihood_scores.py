@@ -1,4 +1,4 @@
-"""How likelihoods of y are compared on a table: by small networks, or by linear models."""
+"""Compares likelihoods of y on a table, by small networks or linear models."""
 
 import copy
 import math

@@ -35,10 +35,10 @@ class StreamedEvaluation(NamedTuple):
 
 
 def evaluate_stream(
-    face: Any, frames: Iterable[pd.DataFrame], *, sampled: int = SAMPLED
+    estimator: Any, frames: Iterable[pd.DataFrame], *, sampled: int = SAMPLED
 ) -> StreamedEvaluation:
     """Every metric of a model of ``ansatz.fit`` on rows that come in frames, in bounded memory."""
-    model, pooled, sample = face.model_, PooledMetrics(), RowSample(sampled)
+    model, pooled, sample = estimator.model_, PooledMetrics(), RowSample(sampled)
     for frame in frames:
         if frame.empty:
             continue
@@ -48,11 +48,11 @@ def evaluate_stream(
         y, _ = model.outcome.encode(
             model.column_roles.outcomes(frame), model.task.settings, reset=False
         )
-        pooled.add(face.evaluate(frame), torch.from_numpy(np.array(y)), mass)
+        pooled.add(estimator.evaluate(frame), torch.from_numpy(np.array(y)), mass)
     if sample.seen == 0:
         raise DataError("there are no rows to evaluate by.")
     rows = sample.frame
-    metrics = face.evaluate(rows)
+    metrics = estimator.evaluate(rows)
     if sample.complete:
         return StreamedEvaluation(metrics, sample.seen, [], sample.seen)
     left = pooled.left(name for name, value in metrics.items() if value is not None)
@@ -107,13 +107,13 @@ class StreamedTable(ReadAgain):
         self.model, self.data, self.reading = model, data, reading
         self.why, self.notify = why, notify
 
-    def frames(self, face: Any, **options: Any) -> Iterator[pd.DataFrame]:
+    def frames(self, estimator: Any, **options: Any) -> Iterator[pd.DataFrame]:
         """Predicts chunk by chunk; a warning is given once, whatever the counts in it."""
         given: set[str] = set()
         for frame in self._chunks():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                found = face.predict_frame(frame, **options)
+                found = estimator.predict_frame(frame, **options)
             for warning in caught:
                 sentence = _NUMBER.sub("some", str(warning.message))
                 if sentence not in given and len(given) < _MOST_NOTES:
@@ -121,7 +121,7 @@ class StreamedTable(ReadAgain):
                     self.notify(sentence)
             yield found
 
-    def evaluate(self, face: Any) -> tuple[Metrics, list[str]]:
+    def evaluate(self, estimator: Any) -> tuple[Metrics, list[str]]:
         """Pools the metrics of all chunks; it does not look for duplicates of training rows."""
         assert self.model.column_roles is not None
         left_out = 0
@@ -135,7 +135,7 @@ class StreamedTable(ReadAgain):
                     check_known(self.model, frame[mask], self.data)
                     yield frame[mask]
 
-        found = evaluate_stream(face, known())
+        found = evaluate_stream(estimator, known())
         if left_out:
             name = self.model.column_roles.outcome_name
             self.notify(f"rows without '{name}', which were left out: {left_out}.")
@@ -187,7 +187,7 @@ def _known(model: Model, frame: pd.DataFrame) -> Any:
 
 
 def _columns_of(model: Model) -> dict[str, Any]:
-    """How the model's columns are read: which are words, and in which a word is an error."""
+    """The columns that hold text, and those in which a word is an error."""
     text: list[str] = model.encoder.preprocessor.text_columns  # type: ignore[attr-defined]
     return {"text": text, "strict": _used_columns(model)}
 

@@ -54,7 +54,7 @@ class TableRows:
 
     @property
     def numbers(self) -> int:
-        """How many columns hold numbers."""
+        """The number of columns that hold numbers."""
         if self.columns is None:
             return int(self.values.shape[1])
         return sum(column.role == "numeric" for column in self.columns)
@@ -84,10 +84,12 @@ class TableRows:
         return {"names": names, "count": int(self.values.shape[1]), "columns": dumped}
 
 
-def read_table_rows(X: Any, *, face: Any, columns: list[Column] | None, reset: bool) -> TableRows:
+def read_table_rows(
+    X: Any, *, estimator: Any, columns: list[Column] | None, reset: bool
+) -> TableRows:
     """X as a float array, or as a frame where a column is not numeric.
 
-    Names, number and order of columns are remembered by ``face`` when ``reset``, and compared
+    Names, number and order of columns are remembered by ``estimator`` when ``reset``, and compared
     otherwise. Missing values are allowed; infinities are refused. None, and a frame without
     columns, stand for rows of which nothing is known.
     """
@@ -97,19 +99,19 @@ def read_table_rows(X: Any, *, face: Any, columns: list[Column] | None, reset: b
         frame = as_frame(X)
         empty = frame.shape[1] == 0
         if columns is not None or empty or not all(_is_number(dtype) for dtype in frame.dtypes):
-            _check_feature_names(face, frame, reset=reset)
-            _check_n_features(face, frame, reset=reset)
+            _check_feature_names(estimator, frame, reset=reset)
+            _check_n_features(estimator, frame, reset=reset)
             return TableRows(frame, infer_columns(frame) if columns is None else columns)
         X = frame
     values = validate_data(
-        face,
+        estimator,
         X,
         reset=reset,
         dtype=[np.float64, np.float32],
         ensure_all_finite="allow-nan",
         ensure_min_samples=1 if reset else 0,
     )
-    names = getattr(face, "feature_names_in_", None)
+    names = getattr(estimator, "feature_names_in_", None)
     return TableRows(values, None, None if names is None else [str(name) for name in names])
 
 

@@ -96,7 +96,7 @@ class StreamedRows:
         )
 
     def keys(self, job: Job, split: HashSplit) -> NDArray[np.uint64]:
-        """What the split goes by: the rows' content, or their group."""
+        """The keys of the split: hashes of the rows' content, or of their group."""
         if job.group is not None:
             groups = pd.Series(job.group, name="group")
             return split.group_keys(groups, job.index.numpy())
@@ -145,7 +145,7 @@ class StreamParts(NamedTuple):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many rows train, stop the training, and test."""
+        """The numbers of rows for training, validation and test."""
         train, valid, test = self.rows.sum(axis=1).tolist()
         return {"train": train, "valid": valid, "test": test}
 

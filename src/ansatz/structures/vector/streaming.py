@@ -260,7 +260,7 @@ def split_stream(problem: Problem, task: Task, job: Job, test: float) -> SplitJo
 
 
 def _class_factors(rows: StreamedRows, classes: int) -> tuple[NDArray[np.float64] | None, float]:
-    """What class weights multiply by, from the whole table, and the sum of the weights."""
+    """Computes the factors of class weights and the sum of weights over the whole table."""
     mass = np.zeros(max(classes, 1))
     for whole in rows.disk.blocks.frames():
         frame = rows.seen(whole)
@@ -279,7 +279,7 @@ def _class_factors(rows: StreamedRows, classes: int) -> tuple[NDArray[np.float64
 def _notes_on(
     problem: Problem, disk: TableOnDisk, parts: StreamParts, *, linear: bool
 ) -> Iterator[str]:
-    """What a stream does otherwise than a table in memory, where it did."""
+    """Notes on what a stream does otherwise than a table in memory."""
     yield disk.why
     yield (
         f"{disk.rows:,} rows in {len(disk.blocks)} blocks; the split is a hash of each row: "

@@ -95,11 +95,11 @@ class Vector(TensorStructure):
             "any network and any group."
         )
 
-    def from_python(self, X: Any, *, face: Any, reset: bool) -> TableRows:
+    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> TableRows:
         known = None
-        if not reset and face.model_.features["columns"] is not None:
-            known = [Column.model_validate(each) for each in face.model_.features["columns"]]
-        return read_table_rows(X, face=face, columns=known, reset=reset)
+        if not reset and estimator.model_.features["columns"] is not None:
+            known = [Column.model_validate(each) for each in estimator.model_.features["columns"]]
+        return read_table_rows(X, estimator=estimator, columns=known, reset=reset)
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         column_roles, frame = model.column_roles, as_frame(table)

@@ -115,7 +115,7 @@ def test_a_report_of_images_has_its_sections_and_fetches_nothing(classes):
     assert [section.title for section in report.sections] == [
         "What was fitted",
         "Scores",
-        "Are the probabilities right?",
+        "Reliability of the probabilities",
         "Recalibration, before and after",
         "Confusion of classes",
         "The most confident mistakes",

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.figures.montage import BLUE, VERMILION
-from ansatz.figures.number_format import percent
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import percent, printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, figure, to_svg
 from ansatz.report.discrimination import confusion

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.figures.montage import LETTER, WIDTH, pictures, strip
-from ansatz.figures.number_format import number, percent
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.report.evidence import Evidence, ExampleNoun
 from ansatz.report.outcome_report import (

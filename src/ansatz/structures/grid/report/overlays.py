@@ -18,7 +18,7 @@ from ansatz.figures.montage import (
     pictures,
     strip,
 )
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import PALETTE
 from ansatz.metrics import overlap

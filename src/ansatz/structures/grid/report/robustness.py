@@ -51,12 +51,6 @@ def perturbed(
     standard deviation of ``strength`` times 255, clipped. Directions and noise depend only on the
     seed: the same at every strength.
 
-    Args:
-        images: bytes.
-        kind: ``"shift"``, ``"rotation"`` or ``"noise"``.
-        strength: pixels, degrees, or a share.
-        seed: of the directions and the noise.
-
     Shapes:
         - images: ``(N, H, W, C)``, and so the result.
     """
@@ -214,9 +208,8 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
     """
     dense = evidence.axis == "element"
     count = affordable(evidence, WORK, least=2, most=256, times=ELEMENTS + 1)
-    x = inputs_of(evidence, some_rows(evidence, count))
-    if dense:
-        x = _cropped(x)
+    whole = inputs_of(evidence, some_rows(evidence, count))
+    x = _cropped(whole) if dense else whole
     network = one_network(evidence).answering
     generator = torch.Generator().manual_seed(evidence.seed)
     found = []
@@ -235,7 +228,7 @@ def certificates(evidence: Evidence) -> tuple[list[Certificate], list[str]]:
         found.append(certificate)
     size = " × ".join(map(str, x.shape[2:]))
     note = f"Certificates are of {len(x)} test {evidence.unit.many}"
-    note += f", cropped to the central {size}." if dense and size else "."
+    note += f", cropped to the central {size}." if x.shape != whole.shape else "."
     return found, [note] if found else []
 
 

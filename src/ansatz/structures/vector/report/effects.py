@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz.data import Column
-from ansatz.figures.number_format import number
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import number, printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, PALETTE, figure, thin, to_svg
 from ansatz.fitting.fit_model import fit_model

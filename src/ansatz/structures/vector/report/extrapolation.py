@@ -22,13 +22,7 @@ _KEPT = 5_000  # most training rows to search
 
 
 def nearest_distance(x: Tensor, learned: Tensor, neighbours: int = 5) -> Numbers:
-    r"""Computes the mean distance to the nearest training rows, relative to typical ones.
-
-    Args:
-        x: ``(N, D)`` standardised inputs.
-        learned: ``(M, D)`` training inputs.
-        neighbours: number of nearest rows.
-    """
+    r"""Computes the mean distance to the nearest training rows, relative to typical ones."""
     from sklearn.neighbors import NearestNeighbors
 
     rows = learned.double().numpy()

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number_format import number, with_error
-from ansatz.figures.printable import printable
+from ansatz.figures.number_format import number, printable, with_error
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.evidence import Evidence
@@ -38,10 +37,6 @@ def associations(numbers: NDArray[np.float64], nominal: Sequence[bool]) -> NDArr
     Numbers and ordered levels by :math:`|\text{Spearman's } \rho|`; two nominal columns by
     Cramer's V, corrected for bias; a nominal column and a number by the correlation ratio of the
     number's ranks, the root of the share of their variance between the levels.
-
-    Args:
-        numbers: ``(N, D)``, levels as codes; nan counts as a value.
-        nominal: which columns are unordered.
 
     Shapes:
         - returns: ``(D, D)``.
