@@ -10,7 +10,8 @@ from sklearn.utils import Tags
 
 from ansatz import outcomes
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator, FittedAttribute
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.likelihoods import Likelihood
 
 

@@ -9,7 +9,8 @@ from sklearn.utils import Tags
 
 from ansatz.data.rankings import Layout
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator, FittedAttribute
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.fitting.job import read_column
 from ansatz.likelihoods import Likelihood, RankingDistribution
 from ansatz.metrics import kendall_tau

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator, FittedAttribute
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.fitting.model import Given
 from ansatz.likelihoods import Likelihood
 

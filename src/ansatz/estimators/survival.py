@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from ansatz import outcomes
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator, FittedAttribute
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.likelihoods import Likelihood
 
 
