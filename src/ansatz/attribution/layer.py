@@ -65,9 +65,9 @@ def last_maps(network: nn.Module, x: Tensor) -> LayerCall:
 
     It is found by running one example: among the layers that are called after the last convolution
     (torch's, or a layer of another class whose weight has more than two axes) those count that keep
-    the cells of its maps (a normalisation, an activation, the end of a block that joins its
+    the pixels of its maps (a normalisation, an activation, the end of a block that joins its
     branches), and the last of them is taken. Where a pool comes before the activation, it is the
-    activated maps after it. Maps of a single cell are passed over, and of a network for
+    activated maps after it. Maps of a single pixel are passed over, and of a network for
     segmentation those with as many channels as its output, which are its output. Without a
     convolution it is the last layer that gives maps. What is not a layer is not seen: where
     ``forward`` calls an activation as a function, the maps before it are taken.
@@ -97,8 +97,8 @@ def last_maps(network: nn.Module, x: Tensor) -> LayerCall:
         )
     placed = [i for i, (_, module, _) in enumerate(maps) if _has_kernels(module)]
     last = placed[-1] if placed else len(maps) - 1
-    first, cells = last, maps[last][2].shape[2:]
-    while last + 1 < len(maps) and maps[last + 1][2].shape[2:] == cells:
+    first, size = last, maps[last][2].shape[2:]
+    while last + 1 < len(maps) and maps[last + 1][2].shape[2:] == size:
         last += 1
     active = [i for i, (_, module, _) in enumerate(maps) if i >= first and _is_activation(module)]
     return maps[active[0] if active and active[0] > last else last][0]
@@ -156,7 +156,7 @@ def _is_convolution(module: nn.Module) -> bool:
 def _has_kernels(module: nn.Module) -> bool:
     """Torch's convolutions, and layers of other classes that give maps with such a weight."""
     if type(module).__module__.startswith(f"{nn.__name__}."):
-        return _is_convolution(module)  # a normalisation of whole maps has a weight for each cell
+        return _is_convolution(module)  # a normalisation of whole maps has a weight for each pixel
     weight = getattr(module, "weight", None)
     return isinstance(weight, Tensor) and weight.ndim > 2
 
@@ -175,7 +175,7 @@ def feature_maps(network: nn.Module, x: Tensor, layer: str | nn.Module | None = 
 
     Shapes:
         - x: ``(B, C, *size)``.
-        - returns: what the layer gives, ``(B, maps, *cells)`` for a convolution.
+        - returns: what the layer gives, ``(B, maps, *size)`` for a convolution.
 
     Example:
         >>> import torch

@@ -19,10 +19,10 @@ class AlexNet(nn.Module):
     outputs. ``original=True`` is the one of the paper: two towers, which meet in the third
     convolution and in the fully connected layers, of 96, 256, 384, 384 and 256 channels
     together, normalised over neighbouring channels after the first two: 60,965,224 parameters,
-    and 55, 27, 13, 13, 13 cells along each axis for x of 227 x 227, which pools bring to 6.
+    and 55, 27, 13, 13, 13 pixels along each axis for x of 227 x 227, which pools bring to 6.
 
     Args:
-        inputs: a grid of at least 63 cells along each axis (original: 67); a number of channels
+        inputs: a grid of at least 63 pixels along each axis (original: 67); a number of channels
             for images of any such size.
         outputs: :math:`P`.
         original: the network of the paper.

@@ -40,7 +40,7 @@ class Trace(NamedTuple):
 def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Trace:
     """Runs ``network`` once, evaluating and without gradients, and watches.
 
-    Its modes are restored afterwards. Of a grid ``(B, C, *size)`` it is followed which cells each
+    Its modes are restored afterwards. Of a grid ``(B, C, *size)`` it is followed which pixels each
     unit can see.
     """
     watch = _Watch(network)

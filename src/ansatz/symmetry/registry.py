@@ -57,7 +57,7 @@ def suitable_groups(size: Sequence[int]) -> list[Group]:
     world; quarter turns are for squares.
 
     Args:
-        size: cells along each axis of an example.
+        size: pixels along each axis of an example.
 
     Example:
         >>> from ansatz.symmetry import suitable_groups

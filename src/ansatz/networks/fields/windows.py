@@ -98,8 +98,8 @@ def _unpool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Fields:
     fields = merge([r for r in (own, where) if r is not None], arguments["self"].shape)
     places = range(len(shape) - len(arguments["output_size"]), len(shape))
     blocks = _blocks(where, places)
-    # Indices count the cells of a whole grid: on one of other sizes they are other places.
-    kept = all(block.cells == shape[place] for place, block in list(blocks.items())[1:])
+    # Indices count the pixels of a whole grid: on one of other sizes they are other places.
+    kept = all(block.pixels == shape[place] for place, block in list(blocks.items())[1:])
     if not kept or any(shape[place] > 1 and place not in blocks for place in places):
         whole = fields.hull(places)
         for place in places:
@@ -148,9 +148,9 @@ def _linear(taps: tuple[int, ...]) -> Rule:
             else:
                 place = (units + 0.5) / (scale or new / old) - 0.5
             below = (place + 1e-9).floor()
-            on_a_cell = (place - below).abs() < 1e-8  # the other taps then weigh nothing
+            on_a_pixel = (place - below).abs() < 1e-8  # the other taps then weigh nothing
             index = below.long()[:, None] + torch.tensor(taps)
-            present = ~on_a_cell[:, None] | (torch.tensor(taps) == 0)
+            present = ~on_a_pixel[:, None] | (torch.tensor(taps) == 0)
             fields = fields.windows(axis, index, present=present, ratio=(new, old), clamp=True)
         return fields
 

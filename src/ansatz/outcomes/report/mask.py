@@ -55,8 +55,8 @@ def classes_section(evidence: Evidence) -> Section | None:
 
 
 def _by_class(evidence: Evidence, forecast: Forecast, count: int) -> dict[str, list[float]]:
-    y, cells = evidence.outcome.clamp(min=0), labelled(evidence.outcome)
-    found = overlap(y, forecast.point, cells, classes=count)
+    y, pixels = evidence.outcome.clamp(min=0), labelled(evidence.outcome)
+    found = overlap(y, forecast.point, pixels, classes=count)
     weight = evidence.weight
     both, true, predicted = found.both, found.true, found.predicted
     union = true + predicted - both
@@ -69,7 +69,7 @@ def _by_class(evidence: Evidence, forecast: Forecast, count: int) -> dict[str, l
         totals = ((t * weight[:, None]).sum(0) for t in (part, whole))
         return [float(a / b) if b > 0 else math.nan for a, b in zip(*totals, strict=True)]
 
-    edges = _edges(y, forecast.point, cells, weight, count)
+    edges = _edges(y, forecast.point, pixels, weight, count)
     return {
         "Dice": mean(2 * both, true + predicted),
         "IoU": mean(both, union),
@@ -80,10 +80,10 @@ def _by_class(evidence: Evidence, forecast: Forecast, count: int) -> dict[str, l
 
 
 def _edges(
-    y: torch.Tensor, codes: torch.Tensor, cells: torch.Tensor, weight: torch.Tensor, count: int
+    y: torch.Tensor, codes: torch.Tensor, pixels: torch.Tensor, weight: torch.Tensor, count: int
 ) -> list[float]:
     """Computes boundary F1 of each class; of two classes of the second only."""
-    whole = cells * weight.reshape(-1, *(1,) * (y.ndim - 1))
+    whole = pixels * weight.reshape(-1, *(1,) * (y.ndim - 1))
     values = boundary_f1(y, codes, whole, classes=count, reduction="none")  # (N, K) or (N, 1)
     padded = torch.cat([torch.full((len(values), count - values.shape[1]), torch.nan), values], 1)
     means = reduce_classes(padded, weight, reduction="class")
@@ -102,8 +102,8 @@ def recalibration_section(evidence: Evidence) -> Section | None:
     before = Predictive(likelihood, raw * done.value)  # the temperature divides the logits
     plain = evidence.model.outcome.row_losses(before, y)
     served = evidence.row_losses()
-    cells = evidence.weight * labelled(y).flatten(1).mean(1)
-    change = paired_change(plain, served, weight=cells, group=evidence.group)
+    weight = evidence.weight * labelled(y).flatten(1).mean(1)
+    change = paired_change(plain, served, weight=weight, group=evidence.group)
     gap = change.difference
     verdict = "improved" if gap.high < 0 else "worsened" if gap.low > 0 else "hardly changed"
     lead = (
@@ -138,18 +138,18 @@ class MaskReport(OutcomeReport):
     def estimates(self, evidence: Evidence, forecast: Forecast) -> dict[str, Estimate]:
         """Estimates Dice, IoU, boundary F1, pixel error and log score, with influences."""
         y, codes, weight = evidence.outcome.clamp(min=0), forecast.point, evidence.weight
-        cells = labelled(evidence.outcome)
+        pixels = labelled(evidence.outcome)
         classes = [] if evidence.classes is None else list(evidence.classes)
         count = len(classes)
         found: dict[str, Estimate] = {}
         for name, metric in (("dice", dice), ("iou", iou), ("boundary_f1", boundary_f1)):
-            values = metric(y, codes, cells, classes=count, reduction="none")  # (N, K)
+            values = metric(y, codes, pixels, classes=count, reduction="none")  # (N, K)
             found[name] = _mean_of_classes(values, weight)
             if name == "dice" and count > 2:
                 for k, label in enumerate(classes):
                     found[f"dice_{label}"] = _mean_of_classes(values[:, k : k + 1], weight)
-        share = cells.flatten(1).mean(1)  # labelled share of each image
-        wrong = pixel_error(y, codes, cells, reduction="image").nan_to_num()
+        share = pixels.flatten(1).mean(1)  # labelled share of each image
+        wrong = pixel_error(y, codes, pixels, reduction="image").nan_to_num()
         found["pixel_error"] = _mean_of_pixels(wrong, share, weight)
         found["accuracy"] = _mean_of_pixels(1 - wrong, share, weight)
         if forecast.losses is not None:

@@ -40,8 +40,8 @@ def _draw(evidence: Evidence) -> PixelPredictions:
     for n in range(len(y)):
         known = (y[n].flatten() >= 0).nonzero().squeeze(1)
         chosen = known[torch.randperm(len(known), generator=generator)[:each]]
-        cells = raw[n].reshape(-1, raw.shape[-1])[chosen]
-        found = Predictive(likelihood, cells)
+        pixels = raw[n].reshape(-1, raw.shape[-1])[chosen]
+        found = Predictive(likelihood, pixels)
         probabilities.append(evidence.model.of_classes.probabilities(found))
         codes.append(y[n].flatten()[chosen])
         image.append(torch.full((len(chosen),), n))
@@ -52,10 +52,10 @@ def _draw(evidence: Evidence) -> PixelPredictions:
 
 def pixel_calibration(evidence: Evidence) -> str:
     """Compares predicted probabilities with accuracy; the standard error is over images."""
-    cells = sample_pixels(evidence)
-    said, top = cells.probabilities.max(1)
-    right = (top == cells.codes).double()
-    images = [cells.image == n for n in range(len(evidence.outcome))]
+    pixels = sample_pixels(evidence)
+    said, top = pixels.probabilities.max(1)
+    right = (top == pixels.codes).double()
+    images = [pixels.image == n for n in range(len(evidence.outcome))]
     gaps = torch.stack([(right[at] - said[at]).mean() for at in images if bool(at.any())])
     gap = float(gaps.mean())
     error = float(gaps.std() / len(gaps) ** 0.5) if len(gaps) > 1 else float("nan")
@@ -73,15 +73,15 @@ def pixel_calibration(evidence: Evidence) -> str:
 
 def section(evidence: Evidence) -> Section | None:
     """Reports reliability diagrams of pixel classes."""
-    cells = sample_pixels(evidence)
-    count = cells.probabilities.shape[1]
+    pixels = sample_pixels(evidence)
+    count = pixels.probabilities.shape[1]
     asked = [1] if count == 2 else list(range(min(count, MOST + 1)))
     names = [] if evidence.classes is None else [printable(n, 24) for n in evidence.classes]
     lines: dict[str, Reliability] = {}
     rows: list[list[Cell]] = []
     for k in asked:
-        event = (cells.codes == k).double()
-        forecast = cells.probabilities[:, k].clamp(0, 1)
+        event = (pixels.codes == k).double()
+        forecast = pixels.probabilities[:, k].clamp(0, 1)
         lines[names[k]] = reliability(event.numpy(), forecast.numpy(), seed=evidence.seed)
         parts = decompose(event.numpy(), forecast.numpy())
         error = float(ece(event, forecast))
@@ -90,7 +90,7 @@ def section(evidence: Evidence) -> Section | None:
     head = ["class", "Brier", "miscalibration", "discrimination", "uncertainty", "ECE"]
     table = Table(head, rows, "Brier = miscalibration − discrimination + uncertainty, exactly.")
     note = Text(
-        f"On {number(len(cells.codes))} labelled pixels, equally many of each of "
+        f"On {number(len(pixels.codes))} labelled pixels, equally many of each of "
         f"{len(evidence.outcome)} {evidence.unit.many}. The band assumes independent pixels and is "
         "too narrow for neighbouring ones.",
         "note",
