@@ -204,7 +204,7 @@ def _edges(orientations: int) -> np.ndarray:
 
 
 def _contours(orientations: int, stage: int) -> np.ndarray:
-    """Two parts of a contour in a row, the second turned by the bend: (3 K, planes before, 5, 5)."""
+    """Two parts in a row, the second turned by the bend: (3 K, planes before, 5, 5)."""
     K = orientations
     before = K if stage == 1 else 3 * K
     templates = np.zeros((3 * K, before, _WINDOW, _WINDOW))
