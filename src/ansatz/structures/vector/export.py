@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data import Column, Preprocessor
-from ansatz.data.categorical import MISSING, OTHER, Categorical, spelled
+from ansatz.data.categorical import MISSING, OTHER, CategoricalColumn, spelled
 from ansatz.data.dates import PARTS, as_dates
 from ansatz.data.numeric import CLIP, Bins, Numeric, as_numbers
 from ansatz.errors import UsageError
@@ -312,7 +312,7 @@ class TableExporter(Exporter):
         return TableRows(frame), self.feed(frame, kind)
 
 
-def _input(column: Column, name: str, levels: Categorical | None) -> Input:
+def _input(column: Column, name: str, levels: CategoricalColumn | None) -> Input:
     if column.role == "numeric":
         return Input(name, name, "number", takes=_TAKES["number"])
     if column.role == "date":
