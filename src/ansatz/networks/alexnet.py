@@ -47,6 +47,8 @@ class AlexNet(nn.Module):
         convolutional neural networks. https://arxiv.org/abs/1404.5997
     """
 
+    heads: tuple[str, ...] = ("classifier.6",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -75,11 +77,6 @@ class AlexNet(nn.Module):
             nn.ReLU(inplace=True),
             readout(hidden, outputs, generator),
         )
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("classifier.6",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: each convolution, the hidden layers, the last map."""

@@ -117,6 +117,8 @@ class DenseNet121(nn.Module):
         https://arxiv.org/abs/1608.06993
     """
 
+    heads: tuple[str, ...] = ("classifier",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -158,11 +160,6 @@ class DenseNet121(nn.Module):
         self.relu = nn.ReLU()  # a layer, so that the activated maps can be looked at
         self.avgpool = adaptive_pool(d, 1)
         self.classifier = readout(channels, outputs, generator)
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("classifier",)
 
     @staticmethod
     def checkpoint_name(key: str) -> str:

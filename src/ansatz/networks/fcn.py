@@ -55,6 +55,8 @@ class FCN(nn.Module):
         https://arxiv.org/abs/1411.4038
     """
 
+    heads: tuple[str, ...] = ("scores", "up")  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -98,11 +100,6 @@ class FCN(nn.Module):
         """Pixels along each axis that are pooled into one of the coarsest level."""
         stride: int = 2**self.depth
         return stride
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("scores", "up")
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: stage by stage, then scores and interpolations."""

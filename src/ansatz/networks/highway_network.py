@@ -103,6 +103,8 @@ class HighwayNetwork(nn.Module):
         https://arxiv.org/abs/1507.06228
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -143,11 +145,6 @@ class HighwayNetwork(nn.Module):
         self.pool = nn.Identity() if dense else max_pool(d, 2)
         self.average = nn.Identity() if dense else adaptive_pool(d, 1)
         self.output = readout(width, outputs, generator)
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: stem, three parts, last map."""

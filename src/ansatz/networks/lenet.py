@@ -64,6 +64,8 @@ class LeNet5(nn.Module):
         recognition, section II.B.
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -101,11 +103,6 @@ class LeNet5(nn.Module):
         self.activation: nn.Module = ScaledTanh() if classic else nn.ReLU()
         # The largest of rectified numbers is the rectified largest: a quarter of the work.
         self.before_pool: nn.Module = ScaledTanh() if classic else nn.Identity()
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome."""

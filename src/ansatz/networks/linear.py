@@ -106,6 +106,8 @@ class LinearGrid(nn.Module):
         (32, 32)
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -129,11 +131,6 @@ class LinearGrid(nn.Module):
             init="zeros",
             generator=generator,
         )
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its one layer."""
@@ -181,6 +178,8 @@ class LinearPixels(nn.Module):
         McCullagh & Nelder (1989), Generalized linear models, section 2.2.
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -199,11 +198,6 @@ class LinearPixels(nn.Module):
         self.output = convolution(
             grid.dimensions, grid.channels, outputs, kernel, padding=kernel // 2, init="zeros"
         )
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its one layer."""

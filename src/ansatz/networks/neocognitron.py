@@ -14,7 +14,7 @@ from ansatz.networks.grid_layers import adaptive_pool, readout
 from ansatz.spec import InputSpec
 
 _WINDOW = 5  # pixels along each axis that an S-cell and a C-cell see
-_DISTANCE = 1.5  # of the two parts of a contour from its middle, in pixels
+_DISTANCE = 1.5  # of the two edges of a contour from its middle, in pixels
 
 
 class SCells(nn.Module):
@@ -122,6 +122,8 @@ class Neocognitron(nn.Module):
         pattern recognition unaffected by shift in position.
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     contrast: Tensor
 
     def __init__(
@@ -149,11 +151,6 @@ class Neocognitron(nn.Module):
         planes = orientations * (1 if stages == 1 else 3)
         self.pool = adaptive_pool(2, places)
         self.output = readout(planes * places**2, outputs, generator)
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its one trained layer."""
@@ -204,7 +201,7 @@ def _edges(orientations: int) -> np.ndarray:
 
 
 def _contours(orientations: int, stage: int) -> np.ndarray:
-    """Two parts in a row, the second turned by the bend: (3 K, planes before, 5, 5)."""
+    """Two edges in a row, the second rotated by the bend: (3 K, planes before, 5, 5)."""
     K = orientations
     before = K if stage == 1 else 3 * K
     templates = np.zeros((3 * K, before, _WINDOW, _WINDOW))

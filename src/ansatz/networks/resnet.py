@@ -30,6 +30,7 @@ class ResNet(nn.Module):
         https://arxiv.org/abs/1512.03385
     """
 
+    heads: tuple[str, ...] = ("fc",)  # the maps of the outcome, not of x
     name = "resnet"
     block: type[BasicBlock] | type[Bottleneck] = BasicBlock
     depths: tuple[int, ...] = (2, 2, 2, 2)
@@ -92,11 +93,6 @@ class ResNet(nn.Module):
         blocks = [self.block(d, before, channels, stride, downsample, generator=generator)]
         blocks += [self.block(d, after, channels, generator=generator) for _ in range(depth - 1)]
         return nn.Sequential(*blocks), after
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("fc",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: stem, four stages, last map."""

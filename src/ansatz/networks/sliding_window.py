@@ -67,6 +67,8 @@ class SlidingWindow(nn.Module):
         https://arxiv.org/abs/1302.1700
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -104,11 +106,6 @@ class SlidingWindow(nn.Module):
         self.output = convolution(
             d, hidden, outputs, 1, init="lecun_normal", gain=0.1, generator=generator
         )
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome."""

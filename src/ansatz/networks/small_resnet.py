@@ -49,6 +49,8 @@ class SmallResNet(nn.Module):
         https://arxiv.org/abs/1512.03385
     """
 
+    heads: tuple[str, ...] = ("fc",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -85,11 +87,6 @@ class SmallResNet(nn.Module):
         self.fc = readout(4 * width, outputs, generator)
         if zero_init_last:
             zero_last_norms(self)
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("fc",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: stem, three stages, last map."""

@@ -72,6 +72,7 @@ class UNet(nn.Module):
         segmentation, figure 1. https://arxiv.org/abs/1505.04597
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
     name = "unet"
     axes: tuple[int, ...] = (1, 2, 3)
 
@@ -130,11 +131,6 @@ class UNet(nn.Module):
         """Pixels along each axis that are pooled into one of the coarsest level."""
         stride: int = 2**self.depth
         return stride
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: level by level down, up again, last map."""

@@ -25,6 +25,7 @@ class VGG(nn.Module):
         recognition, table 1. https://arxiv.org/abs/1409.1556
     """
 
+    heads: tuple[str, ...] = ("classifier.6",)  # the maps of the outcome, not of x
     name = "vgg"
     depths: tuple[int, ...] = (1, 1, 2, 2, 2)
 
@@ -60,11 +61,6 @@ class VGG(nn.Module):
             nn.Dropout(dropout),
             readout(hidden, outputs, generator),
         )
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("classifier.6",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: five stacks, the hidden layers, the last map."""

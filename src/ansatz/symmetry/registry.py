@@ -54,7 +54,7 @@ def suitable_groups(size: Sequence[int]) -> list[Group]:
     """Lists the groups that a certificate tries by default on signals, images or volumes.
 
     Shifts reach a sixteenth of the shortest side and rotations 15 degrees, as examples lie in the
-    world; quarter turns are for squares.
+    world; rotations by 90 degrees are for squares.
 
     Args:
         size: pixels along each axis of an example.

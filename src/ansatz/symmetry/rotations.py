@@ -11,7 +11,7 @@ from ansatz.symmetry.group import Group, grid_axes, uniform, whole
 
 
 class Flip(Group):
-    r"""Mirror images: each axis is reversed or left, :math:`(\mathbb{Z}_2)^k`.
+    r"""Flips: each axis is reversed or left, :math:`(\mathbb{Z}_2)^k`.
 
     .. math:: (g x)_i = x_{n - 1 - i} \quad \text{if } g = 1
 
@@ -48,10 +48,10 @@ class Flip(Group):
 
     def act(self, element: tuple[int, ...], x: Tensor) -> Tensor:
         spatial = grid_axes(self.name, x)
-        turned = [axis for g, axis in zip(element, self.axes, strict=True) if g]
-        if any(axis % x.ndim not in spatial for axis in turned):
+        flipped = [axis for g, axis in zip(element, self.axes, strict=True) if g]
+        if any(axis % x.ndim not in spatial for axis in flipped):
             raise ValueError(f"axes of flip must be among {spatial} of x, got {self.axes}.")
-        return x.flip(turned)
+        return x.flip(flipped)
 
     def inverse(self, element: tuple[int, ...]) -> tuple[int, ...]:
         return element
@@ -61,12 +61,12 @@ class Flip(Group):
 
 
 class Rotation90(Group):
-    r"""Quarter turns of an image, anticlockwise: the cyclic group :math:`C_4`.
+    r"""Rotations of an image by 90 degrees, anticlockwise: the cyclic group :math:`C_4`.
 
     .. math:: g \in \{0, 1, 2, 3\}, \qquad g h = (g + h) \bmod 4
 
     Args:
-        axes: the plane that turns, from the first axis towards the second; the default is that of
+        axes: the plane of rotation, from the first axis towards the second; the default is that of
             images, and the last two axes of volumes.
 
     Shapes:
@@ -110,18 +110,18 @@ class Rotation90(Group):
 
 
 class Dihedral(Group):
-    r"""Quarter turns and mirror images of a square: the dihedral group :math:`D_4` of eight.
+    r"""Rotations by 90 degrees and flips of a square: the dihedral group :math:`D_4` of eight.
 
     .. math:: r^k s^f \cdot r^l s^m = r^{k + (-1)^f l}\, s^{f + m}
 
-    with :math:`r` a quarter turn anticlockwise and :math:`s` left for right, applied first.
+    with :math:`r` a rotation by 90 degrees anticlockwise and :math:`s` a flip, applied first.
 
     Args:
         axes: the plane.
 
     Shapes:
         - x: ``(B, C, H, W)`` or ``(B, C, D, H, W)``.
-        - element: (k, f), quarter turns and whether it is mirrored before.
+        - element: (k, f), rotations by 90 degrees and whether it is flipped before.
 
     Example:
         >>> import torch
@@ -211,7 +211,7 @@ class Rotation(Group):
         if len(grid_axes(self.name, x, 2)) != 2 or not x.is_floating_point():
             raise ValueError(
                 "rotation interpolates images (B, C, H, W) of floating point, got "
-                f"{tuple(x.shape)} of {x.dtype}. Quarter turns of any grid: rotation90."
+                f"{tuple(x.shape)} of {x.dtype}. For rotations by 90 degrees take rotation90."
             )
         height, width = x.shape[2:]
         cos, sin = math.cos(element), math.sin(element)

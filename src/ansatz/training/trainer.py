@@ -137,11 +137,8 @@ class Trainer:
                 f"on_checkpoint_error must be 'continue' or 'stop', got {on_checkpoint_error!r}."
             )
         self.epochs, self.steps, self.patience = epochs, steps, patience
-        self.evaluate_every, self.evaluate_train, self.average = (
-            evaluate_every,
-            evaluate_train,
-            average,
-        )
+        self.evaluate_every, self.evaluate_train = evaluate_every, evaluate_train
+        self.average = average
         self.checkpoint, self.checkpoint_every, self.keep = checkpoint, checkpoint_every, keep
         self.resume, self.fingerprint, self.force = resume, fingerprint, force
         self.time_limit, self.progress, self.tensorboard = time_limit, progress, tensorboard

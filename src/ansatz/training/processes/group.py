@@ -28,7 +28,7 @@ from ansatz.training.processes.launch import open_store
 
 _TIMEOUT = 600.0  # seconds until a silent process is given up; a dead one is seen at once
 _PATIENCE = timedelta(days=1)  # while the first process works alone
-_TOLD = 5.0  # seconds in which the others must hear of a failure
+_NOTICE = 5.0  # seconds in which the others must learn of a failure
 
 
 class Processes:
@@ -220,7 +220,7 @@ class Processes:
             self._store.add(f"{place}/left", 1)
             if not self._all_left(place, 1.0):  # not the same error in all: they are waiting
                 self.close()
-                self._all_left(place, _TOLD)
+                self._all_left(place, _NOTICE)
         except (RuntimeError, OSError):  # who kept the store has gone
             self.broken = True
 
@@ -235,7 +235,7 @@ class Processes:
     def settle(self, error: BaseException) -> BaseException:
         """Marks an error that all processes raise, so that the first one alone prints it."""
         error.agreed = True  # type: ignore[attr-defined]
-        error.told_elsewhere = not self.is_first and not isinstance(error, LostProcess)  # type: ignore[attr-defined]
+        error.reported_elsewhere = not self.is_first and not isinstance(error, LostProcess)  # type: ignore[attr-defined]
         return error
 
     def _say(self, message: Callable[..., Any]) -> None:

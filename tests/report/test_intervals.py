@@ -11,7 +11,6 @@ from ansatz import Regressor
 from ansatz.figures.section import Figure, Table
 from ansatz.likelihoods import NormalDistribution, Poisson, VonMisesDistribution
 from ansatz.report import gather
-from ansatz.report.coverage import section
 from ansatz.report.effect import clopper_pearson, wilson
 from ansatz.report.interval_coverage import (
     by_group,
@@ -19,6 +18,7 @@ from ansatz.report.interval_coverage import (
     censored_coverage,
     covered,
     intervals,
+    section,
 )
 from ansatz.report.transform import transform_censored
 
