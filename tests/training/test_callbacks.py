@@ -12,7 +12,7 @@ from ansatz.data import Batch, TensorSource
 from ansatz.errors import MissingExtraError, UsageError
 from ansatz.likelihoods import Normal
 from ansatz.training import GradientStep, Supervised, Trainer
-from ansatz.training.progress import Bar, Lines, create_progress
+from ansatz.training.callbacks import Bar, Lines, create_progress
 
 
 class Terminal(io.StringIO):
