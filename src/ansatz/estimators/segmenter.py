@@ -34,7 +34,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         clean: how predicted masks are tidied: options of :func:`ansatz.data.clean`, like
             ``{"min_size": 20, "fill_holes": True}``.
         symmetry: the group that answers are averaged over: ``"flip"``, ``"rotation90"``,
-            ``"dihedral"`` (turns and mirror images) or ``"none"``. None takes, of fewer than 100
+            ``"dihedral"`` (rotations and flips) or ``"none"``. None takes, of fewer than 100
             images, those that the default augmentation draws from: masks are better and take
             eight times as long to predict.
         epochs: passes over the examples, in place of the recipe's budget.

@@ -14,8 +14,7 @@ from ansatz.data.source import Source
 from ansatz.errors import DataError, Interrupted, NumericalError, UsageError
 from ansatz.storage import RunLock
 from ansatz.storage.run_folder import RunFolder, Saved
-from ansatz.training.averaging import Average, Averaging
-from ansatz.training.callbacks import Callback, Callbacks, History
+from ansatz.training.callbacks import Level, TensorBoard, create_progress
 from ansatz.training.loop import Loop, StepBudget
 from ansatz.training.machine import (
     Signals,
@@ -30,7 +29,7 @@ from ansatz.training.machine import (
 from ansatz.training.objectives import Step
 from ansatz.training.processes.gradients import device_of_process, join
 from ansatz.training.processes.group import Processes
-from ansatz.training.progress import Level, TensorBoard, create_progress
+from ansatz.training.run import Average, Averaging, Callback, Callbacks, History
 
 _log = logging.getLogger(__name__)
 

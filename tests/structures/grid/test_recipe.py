@@ -123,7 +123,7 @@ def test_a_saved_model_answers_alike(fitted, tmp_path):
     images, _ = examples()
     np.testing.assert_array_equal(again.predict_proba(images), fitted.predict_proba(images))
     assert again.recipe_.symmetry == "dihedral"
-    assert "turns and mirror images" in again.recipe_.sentence("unet")
+    assert "rotations and flips" in again.recipe_.sentence("unet")
 
 
 def test_few_images_alone_are_averaged():

@@ -12,7 +12,7 @@ from ansatz.data import Batch, TensorSource
 from ansatz.errors import MissingExtraError, UsageError
 from ansatz.likelihoods import Normal
 from ansatz.training import GradientStep, Supervised, Trainer
-from ansatz.training.progress import Lines, ProgressBar, create_progress
+from ansatz.training.callbacks import Lines, ProgressBar, create_progress
 
 
 class Terminal(io.StringIO):
