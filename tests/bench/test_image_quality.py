@@ -93,7 +93,7 @@ def squares(monkeypatch):
         masks=Masks.coded(masks, "masks", classes=("cell", "membrane")),
     )
     monkeypatch.setattr("ansatz.data.load", lambda name: data)
-    monkeypatch.setattr(image_quality, "LEARNED", 6)
+    monkeypatch.setattr(image_quality, "TRAINING", 6)
     monkeypatch.setattr(image_quality, "OURS", "linear_pixels")
     return masks[6:]
 

@@ -117,7 +117,7 @@ def test_a_table_of_paths_and_the_options_of_images_reach_the_fits(command, stri
     [
         (
             ("counts.csv", "--masks", "cells", "--likelihood", "dice"),
-            "a loss and no likelihood of masks",
+            "a loss, not a likelihood of masks",
         ),
         (("stripes", "--space", "network=unet,lenet5"), "unet labels every pixel"),
         (("stripes", "--delimiter", ";"), "'delimiter' is an option of tables"),

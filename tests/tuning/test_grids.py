@@ -163,7 +163,7 @@ def test_what_cannot_be_searched_is_refused_before_any_work(no_work, options, sa
 @pytest.mark.parametrize("options", [{"likelihood": "dice"}, {"space": ["likelihood=focal"]}])
 def test_losses_of_masks_that_are_no_likelihood_are_refused(no_work, options):
     x, _ = images()
-    with pytest.raises(UsageError, match="is a loss and no likelihood of masks"):
+    with pytest.raises(UsageError, match="is a loss, not a likelihood of masks"):
         search({"x": x, "masks": x > 60}, **options)
 
 

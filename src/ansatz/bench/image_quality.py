@@ -107,7 +107,7 @@ def _most(name: str, unit: str, values: list[float], limit: float) -> Finding:
 
 SETS = ("isbi2012",)
 SEEDS, DICE = 3, 0.80
-LEARNED = 24  # training slices; the following ones test
+TRAINING = 24  # training slices; the following ones test
 OURS, WINDOW = "auto", "sliding_window"
 
 
@@ -145,7 +145,7 @@ def _fit_masks(name: str, seed: int) -> dict[str, Any]:
 
 
 def _timed(model: "Segmenter", data: "Dataset") -> "tuple[Segmenter, float]":
-    rows = np.arange(LEARNED)
+    rows = np.arange(TRAINING)
     assert data.grids is not None and data.masks is not None
     began = time.perf_counter()
     model.fit(data.grids[rows], data.masks[rows])
@@ -154,7 +154,7 @@ def _timed(model: "Segmenter", data: "Dataset") -> "tuple[Segmenter, float]":
 
 def _evaluated(model: "Segmenter", data: "Dataset", seconds: float) -> dict[str, Any]:
     assert data.grids is not None and data.masks is not None
-    rows = np.arange(LEARNED, len(data.grids))
+    rows = np.arange(TRAINING, len(data.grids))
     metrics = model.evaluate(data.grids[rows], data.masks[rows])
     kept = {key: metrics[key] for key in ("dice", "pixel_error", "iou", "boundary_f1", "nll")}
     network = model.model_.network

@@ -19,42 +19,30 @@ class Suite(NamedTuple):
     def run(self, options: Options) -> list[Finding]:
         """Runs the suite."""
         function: Callable[[Options], list[Finding]] = getattr(
-            import_module(self.module), self.function
+            import_module(f"ansatz.bench.{self.module}"), self.function
         )
         return function(options)
 
 
 SUITES = {
-    "speed-large": Suite(
-        "ansatz.bench.speed", "speed_large", "784-256-128-10, 20,000 rows, batches of 128"
-    ),
-    "speed-tiny": Suite(
-        "ansatz.bench.speed", "speed_tiny", "20-64-64-1, 1,000 rows, batches of 32"
-    ),
-    "start": Suite("ansatz.bench.speed", "start", "ansatz --help beside an empty application"),
-    "ensemble": Suite("ansatz.bench.speed", "ensemble", "ten members together and in turn"),
-    "memory": Suite("ansatz.bench.speed", "memory", "a 2 GB CSV in 1 GB of memory", False),
-    "quality-uci": Suite(
-        "ansatz.bench.tables", "quality_uci", "five UCI tables, 20 published splits", False
-    ),
-    "quality-survival": Suite(
-        "ansatz.bench.tables", "quality_survival", "METABRIC and GBSG, five seeds", False
-    ),
+    "speed-large": Suite("speed", "speed_large", "784-256-128-10, 20,000 rows, batches of 128"),
+    "speed-tiny": Suite("speed", "speed_tiny", "20-64-64-1, 1,000 rows, batches of 32"),
+    "start": Suite("speed", "start", "ansatz --help beside an empty application"),
+    "ensemble": Suite("speed", "ensemble", "ten members together and in turn"),
+    "memory": Suite("speed", "memory", "a 2 GB CSV in 1 GB of memory", False),
+    "quality-uci": Suite("tables", "quality_uci", "five UCI tables, 20 published splits", False),
+    "quality-survival": Suite("tables", "quality_survival", "METABRIC and GBSG, five seeds", False),
     "quality-tables": Suite(
-        "ansatz.bench.tables", "quality_tables", "larger tables beside boosted trees", False
+        "tables", "quality_tables", "larger tables beside boosted trees", False
     ),
     "speed-images": Suite(
-        "ansatz.bench.images", "speed_images", "LeNet-5 on MNIST, ResNet-18 on CIFAR-10", False
+        "images", "speed_images", "LeNet-5 on MNIST, ResNet-18 on CIFAR-10", False
     ),
     "quality-images": Suite(
-        *("ansatz.bench.image_quality", "quality_images"),
-        *("MNIST, Fashion-MNIST, CIFAR-10, three seeds", False),
+        "image_quality", "quality_images", "MNIST, Fashion-MNIST, CIFAR-10, three seeds", False
     ),
     "quality-segmentation": Suite(
-        "ansatz.bench.image_quality",
-        "quality_segmentation",
-        "membranes of ISBI 2012, three seeds",
-        False,
+        "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),
 }
 

@@ -26,15 +26,9 @@ def quality_tables(options: Options) -> list[Finding]:
     A fifth of the rows tests: at random, the latest ones where rows have a time, the published
     ones where there are any. Numbers have the normal likelihood, as the trees have squared error.
     """
-
-    def fit(name: str, split: int) -> dict[str, Any]:
-        return _fit(name, split, options.inference)
-
+    fit = functools.partial(_fit, inference=options.inference)
     done = repeated(
-        "quality-tables",
-        TABLES,
-        fit,
-        options,
+        *("quality-tables", TABLES, fit, options),
         times=SPLITS,
         by="split",
         inference=options.inference,
@@ -138,10 +132,7 @@ def quality_uci(options: Options) -> list[Finding]:
 
     One recipe for all sets and splits; test rows choose nothing.
     """
-
-    def fit(name: str, split: int) -> dict[str, Any]:
-        return _fit_uci(name, split, options)
-
+    fit = functools.partial(_fit_uci, options=options)
     done = repeated(
         "quality-uci", NLL, fit, options, times=UCI_SPLITS, by="split", inference=options.inference
     )
@@ -202,10 +193,7 @@ SEEDS = 5
 
 def quality_survival(options: Options) -> list[Finding]:
     """Measures Harrell's C, Uno's C and the integrated Brier score, mean of five seeds."""
-
-    def fit(name: str, seed: int) -> dict[str, Any]:
-        return _fit_survival(name, seed, options.inference)
-
+    fit = functools.partial(_fit_survival, inference=options.inference)
     done = repeated(
         "quality-survival", HARRELL, fit, options, times=SEEDS, inference=options.inference
     )

@@ -122,7 +122,7 @@ class Montage(NamedTuple):
 def montage(
     shown: Pictures, *, columns: int, text: float = 0.0, head: float = 0.0, gap: float = 0.06
 ) -> Montage:
-    """Puts pictures into rows of so many columns.
+    """Puts pictures into rows of ``columns`` each.
 
     Shapes:
         - shown: ``(N, H, W, 3)``.

@@ -132,7 +132,7 @@ class Quantiles(Likelihood):
 
 
 def weighted_quantiles(y: Tensor, weight: Tensor, levels: Sequence[float]) -> Tensor:
-    """The quantiles over rows with frequency weights, ``(..., Q)`` for y ``(B, ...)``.
+    """Computes the quantiles over rows with frequency weights, ``(..., Q)`` for y ``(B, ...)``.
 
     The smallest value at which the cumulated weight reaches the level; where it is reached exactly
     every number up to the next value minimises the pinball loss, and the middle of the two is

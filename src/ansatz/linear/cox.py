@@ -77,7 +77,7 @@ class PartialLikelihood:
 
 
 def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> LinearFit:
-    r"""The linear Cox model: :math:`h(t \mid x) = h_0(t)\, e^{x^\top \beta}`.
+    r"""Fits the linear Cox model: :math:`h(t \mid x) = h_0(t)\, e^{x^\top \beta}`.
 
     Newton's method on the partial likelihood, with the ties of the likelihood. There is no
     intercept: the baseline hazard :math:`h_0` has its place. The table's first row makes the

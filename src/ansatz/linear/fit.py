@@ -40,7 +40,7 @@ def fit_linear(
     class_names: Sequence[str] | None = None,
     null: bool = True,
 ) -> LinearFit:
-    r"""The maximum-likelihood linear model: a GLM, or with predicted dispersion a gamlss.
+    r"""Fits the maximum-likelihood linear model: a GLM, or with predicted dispersion a gamlss.
 
     .. math:: \hat B = \arg\max_B \sum_i w_i \log p(y_i \mid \text{raw}_i), \qquad
               \text{raw}_i = (1, x_i) B + \text{offset}_i

@@ -271,7 +271,7 @@ def learned_freedom(likelihood: Likelihood) -> int | None:
 
 
 def freedom(likelihood: Likelihood) -> float:
-    """nu."""
+    """The degrees of freedom nu."""
     head = cast(PositiveHead, inner(likelihood).get_submodule("freedom"))
     return float(head.value(torch.float64).detach())
 

@@ -147,7 +147,7 @@ def leverage(
     precision: Tensor | None = None,
     offset: Tensor | None = None,
 ) -> Tensor:
-    r"""The pull of each row on its own fitted value, ``(N,)``: the diagonal of the hat matrix.
+    r"""Computes the pull of each row on its fitted value, ``(N,)``: the hat matrix's diagonal.
 
     .. math:: h_i = w_i\, \omega_i\, x_i^\top (X^\top W X)^{-1} x_i
 

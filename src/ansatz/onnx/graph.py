@@ -98,7 +98,7 @@ def _quarter(like: Tensor) -> Tensor:
 
 
 def adaptive_mean(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Means over so many blocks along each axis: one matrix of shares per axis.
+    """Averages over ``output_size`` blocks along each axis, by one matrix of shares per axis.
 
     Block i of n is that of torch, from floor(i L / n) to ceil((i + 1) L / n) of L cells.
     """

@@ -125,7 +125,9 @@ class SurvivalTime(Outcome):
             likelihood.set_baseline(model.out_of_fold.log_risks(model, job, own), job.y, job.weight)
         else:
             folds = out_of_fold(model.task, job)
-            fair = out_of_fold_log_risks(own, ((ins, out, other[:, 0]) for ins, out, other in folds))
+            fair = out_of_fold_log_risks(
+                own, ((ins, out, other[:, 0]) for ins, out, other in folds)
+            )
             likelihood.set_baseline(fair, job.y, job.weight)
 
     # Predictions.

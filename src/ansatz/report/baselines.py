@@ -71,17 +71,17 @@ def _fit_baselines(evidence: Evidence) -> Baselines:
         notes.append("The model is the linear model of its likelihood.")
     else:
         try:
-            linear, said = model.structure.baseline(likelihood, learn, model.task.settings.seed)
+            linear, added = model.structure.baseline(likelihood, learn, model.task.settings.seed)
             if linear is not None:
                 found = linear.predictive(test.rows, test.offset, notes=[])
                 forecasts.append(forecast_of(evidence, "linear", found))
-            notes += said
+            notes += added
         except (AnsatzError, ValueError, RuntimeError) as error:
             notes.append(f"The linear model of {likelihood.name} could not be fitted: {error}")
     constant = constant_predictive(likelihood, learn, test)
     forecasts.append(forecast_of(evidence, "constant", constant))
-    more, said = evidence.contribution.baselines(evidence)
-    return Baselines(forecasts + more, notes + said)
+    more, added = evidence.contribution.baselines(evidence)
+    return Baselines(forecasts + more, notes + added)
 
 
 def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Forecast:

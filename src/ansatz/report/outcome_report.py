@@ -38,7 +38,7 @@ _CHAPTERS = [
     Chapter(30, "probability integral transform", "ansatz.report.pit:section"),
     Chapter(31, "distributions of vectors", "ansatz.report.vectors:section"),
     Chapter(32, "errors of direction", "ansatz.report.vectors:directions_section"),
-    Chapter(34, "coverage of intervals", "ansatz.report.coverage:section"),
+    Chapter(34, "coverage of intervals", "ansatz.report.intervals:section"),
     Chapter(35, "reliability of probabilities", "ansatz.report.reliability:section"),
     Chapter(37, "quantile residuals", "ansatz.report.quantile_residuals:section"),
     Chapter(38, "residual panels", "ansatz.report.residual_panels:section"),

@@ -39,23 +39,6 @@ class Change(NamedTuple):
     difference: Effect  # after - before, with its 95 % interval; below 0 is better
 
 
-def change_of_score(
-    before: Distribution,
-    after: Distribution,
-    y: torch.Tensor,
-    *,
-    weight: torch.Tensor | None = None,
-    group: NDArray[Any] | None = None,
-) -> Change:
-    """Computes the change of the mean negative log-likelihood."""
-    with torch.no_grad():
-        losses = [
-            -likelihood.log_prob(y).reshape(len(y), -1).mean(1).double()
-            for likelihood in (before, after)
-        ]
-    return paired_change(*losses, weight=weight, group=group)
-
-
 def paired_change(
     before: torch.Tensor,
     after: torch.Tensor,
@@ -109,7 +92,10 @@ def _change(evidence: Evidence, plain: Predictive, before: Distribution) -> Chan
     options: dict[str, Any] = {"weight": evidence.weight, "group": evidence.group}
     assert evidence.distribution is not None
     if not evidence.is_censored:
-        return change_of_score(before, evidence.distribution, evidence.value, **options)
+        y, after = evidence.value, evidence.distribution
+        with torch.no_grad():
+            pair = [-each.log_prob(y).reshape(len(y), -1).mean(1) for each in (before, after)]
+        return paired_change(*(loss.double() for loss in pair), **options)
     if not evidence.likelihood.additive:
         return None
     losses = evidence.model.outcome.row_losses(plain, evidence.outcome)

@@ -139,8 +139,8 @@ def describe_network(evidence: Evidence) -> str:
         has_features = evidence.contribution.has_features(evidence)
         return "a linear model" if has_features else "a constant model"
     count = evidence.fit.get("parameters") or model.parameters
-    said = [model.network_name, f"{number(int(count))} parameters"]
-    return f"{model.task.inference.words} ({', '.join(filter(None, said))})"
+    words = [model.network_name, f"{number(int(count))} parameters"]
+    return f"{model.task.inference.words} ({', '.join(filter(None, words))})"
 
 
 def likelihood_name(evidence: Evidence) -> str:

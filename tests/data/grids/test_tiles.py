@@ -128,7 +128,7 @@ def test_columns_go_with_every_tile():
     assert table.frame["age"].tolist() == [0, 0, 1, 1]
 
 
-def test_a_tile_without_a_label_is_left_out_and_told(tmp_path):
+def test_a_tile_without_a_label_is_left_out_with_a_note(tmp_path):
     folder = scene_folder(tmp_path / "s", empty=range(10, 30))
     table = read_grids(folder, tiles=5)  # of 48 pixels: 9, 10, 9, 10 and 10
     assert table.frame["tile"].tolist() == [1, 2, 4, 5]

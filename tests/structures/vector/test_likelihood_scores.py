@@ -49,13 +49,13 @@ def test_judged_rows_do_not_teach():
     assert len(folds) == 3
 
 
-REALS_fold_networks = np.random.default_rng(0).normal(size=200)
+NORMALS = np.random.default_rng(0).normal(size=200)
 
 
 def test_normal_scores_keep_the_order_and_nothing_else():
-    y = torch.from_numpy(REALS_fold_networks)
+    y = torch.from_numpy(NORMALS)
     assert_close(normal_scores(y), normal_scores((3 * y).exp()))
-    expected = torch.from_numpy(stats.norm.ppf((stats.rankdata(REALS_fold_networks) - 0.5) / 200))
+    expected = torch.from_numpy(stats.norm.ppf((stats.rankdata(NORMALS) - 0.5) / 200))
     assert_close(normal_scores(y), expected)
     times = torch.tensor([[5.0, 5.0], [-torch.inf, 3.0], [7.0, torch.inf]])
     assert normal_scores(times).argsort().tolist() == [1, 0, 2]
@@ -63,9 +63,9 @@ def test_normal_scores_keep_the_order_and_nothing_else():
 
 def test_text_and_missing_values_in_x_are_read_as_a_fit_reads_them():
     frame = pd.DataFrame(
-        {"a": np.where(np.arange(150) % 7, REALS_fold_networks[:150], np.nan), "b": ["u", "v"] * 75}
+        {"a": np.where(np.arange(150) % 7, NORMALS[:150], np.nan), "b": ["u", "v"] * 75}
     )
-    y = np.where(frame["b"] == "u", 1.0, 5.0) + 0.1 * REALS_fold_networks[50:]
+    y = np.where(frame["b"] == "u", 1.0, 5.0) + 0.1 * NORMALS[50:]
     model = Regressor()
     job = model.read(frame, y)
     scores = FoldNetworks(job, choose_folds(job, 3, seed=0), seed=0).scores(

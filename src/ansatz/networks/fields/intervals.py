@@ -42,8 +42,8 @@ class Fields:
             which it is constant; inf where a unit sees nothing.
         shape: that of the tensor.
         lanes: the axis of the tensor that runs along each axis of the grid; None where none does.
-        periods: (units, cells) per axis of the grid: so many units on, the intervals are so many
-            cells on. Their ratio is the stride.
+        periods: (units, cells) per axis of the grid: this number of units on, the intervals are
+            this number of cells on. Their ratio is the stride.
         blocks: per axis of the grid the windows of the pooling that made these units, if one did:
             where numbers can go back to that are put where a maximum was.
 

@@ -1,6 +1,7 @@
 """Supplies what masks add to a report and a comparison, scored example by example."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -8,17 +9,132 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data.batch import UNLABELLED
-from ansatz.figures.number import number
-from ansatz.figures.section import Cell, Chapter, Section, Table
+from ansatz.figures.number import number, percent, printable, with_error
+from ansatz.figures.section import Cell, Chapter, Figure, Section, Table, Text
+from ansatz.figures.style import figure, to_svg
 from ansatz.fitting.contracts.inference import Predictive
-from ansatz.metrics import Estimate, boundary_f1, dice, iou, mean_estimate, overlap, pixel_error
+from ansatz.metrics import (
+    Estimate,
+    boundary_f1,
+    dice,
+    ece,
+    iou,
+    mean_estimate,
+    overlap,
+    pixel_error,
+)
 from ansatz.metrics.segmentation import reduce_classes
-from ansatz.outcomes.report.mask_reliability import pixel_calibration
 from ansatz.report.baselines import Forecast, baselines
+from ansatz.report.corp import Reliability, decompose, reliability
 from ansatz.report.evidence import Evidence
 from ansatz.report.outcome_report import OutcomeReport
 from ansatz.report.paired_scores import Evaluated, ScorePair, log_score_pair
 from ansatz.report.recalibration import NONE, TITLE, paired_change
+from ansatz.report.reliability import draw_reliability
+
+PIXELS = 4_000  # of the sample
+ASKED = 5  # classes shown
+
+
+class Pixels(NamedTuple):
+    """Labelled pixels, sampled equally from all test images."""
+
+    probabilities: Tensor  # (M, K)
+    codes: Tensor  # (M,)
+    image: Tensor  # (M,), the index of its image
+
+
+def sample_pixels(evidence: Evidence) -> Pixels:
+    """Samples labelled pixels, equally many of each image."""
+    return evidence.once("pixels", lambda: _draw(evidence))
+
+
+def _draw(evidence: Evidence) -> Pixels:
+    (likelihood, raw), y = evidence.predictive(), evidence.outcome
+    generator = torch.Generator().manual_seed(evidence.seed)
+    each = max(1, PIXELS // len(y))
+    probabilities, codes, image = [], [], []
+    for n in range(len(y)):
+        known = (y[n].flatten() >= 0).nonzero().squeeze(1)
+        chosen = known[torch.randperm(len(known), generator=generator)[:each]]
+        cells = raw[n].reshape(-1, raw.shape[-1])[chosen]
+        found = Predictive(likelihood, cells)
+        probabilities.append(evidence.model.of_classes.probabilities(found))
+        codes.append(y[n].flatten()[chosen])
+        image.append(torch.full((len(chosen),), n))
+    return Pixels(torch.cat(probabilities).double(), torch.cat(codes).long(), torch.cat(image))
+
+
+def pixel_calibration(evidence: Evidence) -> str:
+    """Compares predicted probabilities with accuracy; the standard error is over images."""
+    cells = sample_pixels(evidence)
+    forecast, top = cells.probabilities.max(1)
+    right = (top == cells.codes).double()
+    images = [cells.image == n for n in range(len(evidence.outcome))]
+    gaps = torch.stack([(right[at] - forecast[at]).mean() for at in images if bool(at.any())])
+    gap = float(gaps.mean())
+    error = float(gaps.std() / len(gaps) ** 0.5) if len(gaps) > 1 else float("nan")
+    words = (
+        "the mean probability of the predicted class of a pixel is "
+        f"{percent(float(forecast.mean()))}, the accuracy {percent(float(right.mean()))}, a "
+        f"difference of {with_error(100 * gap, 100 * error)} points over {evidence.unit.many}"
+    )
+    if not error > 0:
+        return f"{words}."
+    if abs(gap) < 2 * error:
+        return f"{words}; no miscalibration is detected."
+    return f"{words}: it is {'over' if gap < 0 else 'under'}confident."
+
+
+def reliability_section(evidence: Evidence) -> Section | None:
+    """Reports reliability diagrams of pixel classes."""
+    cells = sample_pixels(evidence)
+    count = cells.probabilities.shape[1]
+    asked = [1] if count == 2 else list(range(min(count, ASKED + 1)))
+    names = [] if evidence.classes is None else [printable(n, 24) for n in evidence.classes]
+    lines: dict[str, Reliability] = {}
+    rows: list[list[Cell]] = []
+    for k in asked:
+        event = (cells.codes == k).double()
+        forecast = cells.probabilities[:, k].clamp(0, 1)
+        lines[names[k]] = reliability(event.numpy(), forecast.numpy(), seed=evidence.seed)
+        parts = decompose(event.numpy(), forecast.numpy())
+        error = float(ece(event, forecast))
+        rows.append([names[k], *(f"{part:.4f}" for part in parts), f"{error:.4f}"])
+    lead = pixel_calibration(evidence)
+    head = ["class", "Brier", "miscalibration", "discrimination", "uncertainty", "ECE"]
+    table = Table(head, rows, "Brier = miscalibration − discrimination + uncertainty, exactly.")
+    note = Text(
+        f"On {number(len(cells.codes))} labelled pixels, equally many of each of "
+        f"{len(evidence.outcome)} {evidence.unit.many}. The band assumes independent pixels and is "
+        "too narrow for neighbouring ones.",
+        "note",
+    )
+    return Section(
+        "Reliability of pixel probabilities",
+        lead[0].upper() + lead[1:],
+        [_figure(lines), table, note],
+    )
+
+
+def _figure(lines: dict[str, Reliability]) -> Figure:
+    columns = min(len(lines), 3)
+    height = -(-len(lines) // columns)
+    with figure(
+        3.6 if columns == 1 else 2.2 * columns, (3.4 if columns == 1 else 2.4) * height
+    ) as paper:
+        grid = np.atleast_1d(paper.subplots(height, columns, squeeze=False)).ravel()
+        for axes, (name, line) in zip(grid, lines.items(), strict=False):
+            draw_reliability(axes, line, name)
+        for axes in grid[len(lines) :]:
+            axes.set_axis_off()
+        svg = to_svg(paper)
+    return Figure(
+        svg,
+        "Share of pixels of the class against its predicted probability, by isotonic regression. "
+        "Bars at the bottom: histogram of the predicted probabilities.",
+        f"Reliability of pixel probabilities: {', '.join(lines)}.",
+    )
 
 
 def labelled(y: Tensor) -> Tensor:
@@ -120,7 +236,7 @@ def recalibration_section(evidence: Evidence) -> Section | None:
 _HERE = "ansatz.outcomes.report"
 _CHAPTERS = [
     Chapter(41, "scores of each class", f"{_HERE}.mask:classes_section"),
-    Chapter(42, "reliability of the pixels' probabilities", f"{_HERE}.mask_reliability:section"),
+    Chapter(42, "reliability of the pixels' probabilities", f"{_HERE}.mask:reliability_section"),
     Chapter(43, "recalibration", f"{_HERE}.mask:recalibration_section"),
 ]
 

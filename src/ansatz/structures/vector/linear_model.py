@@ -31,7 +31,7 @@ def fit_linear_model(
         likelihood: of each target.
         job: the rows.
         dispersion: the same for all rows, or linear in x as well. Default: the latter only where
-            the likelihood was made with ``dispersion="predicted"`` in so many words.
+            the likelihood was made with an explicit ``dispersion="predicted"``.
         class_names: names of the classes.
         null: whether the model without x is fitted too, for the summary.
     """

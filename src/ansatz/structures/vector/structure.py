@@ -172,7 +172,7 @@ class Vector(TensorStructure):
     # Training.
 
     def inputs(self, encoder: TableEncoder, rows: TableRows) -> tuple[Tensor, ...]:
-        """Numbers as they are, not clipped; levels that only held-out rows have are no news."""
+        """Encodes numbers without clipping, and without notes on levels of held-out rows only."""
         return encoder.preprocessor.transform(rows.values, notes=[])
 
     def adapt(

@@ -62,12 +62,7 @@ def examples_section(
     name: str = "test",
     unit: Unit = IMAGE,
 ) -> Section | None:
-    """Shows some random images of every class, a row for each.
-
-    Shapes:
-        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
-        - truth: ``(N,)``.
-    """
+    """Shows some random images of every class, a row for each."""
     code = np.asarray(truth)
     counts = np.bincount(code, minlength=len(classes))
     if not len(code):
@@ -204,12 +199,7 @@ def mistakes_section(
     names: Sequence[Any] | None = None,
     unit: Unit = IMAGE,
 ) -> Section | None:
-    """Shows mistakes ordered by the predicted probability of the wrong class.
-
-    Shapes:
-        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
-        - truth: ``(N,)``; probabilities: ``(N, K)``.
-    """
+    """Shows mistakes ordered by the predicted probability of the wrong class."""
     code, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
     if not len(code):
         return None

@@ -129,13 +129,7 @@ def filters_section(
     *,
     layer: str = "the first convolution",
 ) -> Section | None:
-    """Reports the filters of a convolution and its maps of one image.
-
-    Shapes:
-        - kernels: ``(F, C, h, w)``; filters that are not of images give no section.
-        - image: ``(H, W, C)`` or ``(H, W)``.
-        - maps: ``(F, H', W')``.
-    """
+    """Reports the filters of a convolution and its maps of one image."""
     kernels = np.asarray(kernels, dtype=np.float64)
     if kernels.ndim != 4 or not kernels.size:
         return None

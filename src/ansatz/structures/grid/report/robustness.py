@@ -50,9 +50,6 @@ def perturbed(
     either way, interpolated; edges are replicated. Noise is normal and independent, with a
     standard deviation of ``strength`` times 255, clipped. Directions and noise depend only on the
     seed: the same at every strength.
-
-    Shapes:
-        - images: ``(N, H, W, C)``, and so the result.
     """
     if strength == 0:
         return images

@@ -38,9 +38,6 @@ def associations(numbers: NDArray[np.float64], nominal: Sequence[bool]) -> NDArr
     Cramer's V, corrected for bias; a nominal column and a number by the correlation ratio of the
     number's ranks, the root of the share of their variance between the levels.
 
-    Shapes:
-        - returns: ``(D, D)``.
-
     References:
         Bergsma (2013), A bias-correction for Cramer's V and Tschuprow's T.
         https://doi.org/10.1016/j.jkss.2012.10.002
