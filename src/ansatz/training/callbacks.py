@@ -111,7 +111,7 @@ class TensorBoard(Callback):
 
 
 def create_progress(level: Level, stream: TextIO | None = None) -> Callback | None:
-    """Creates the display: 0 none, 1 a bar, 2 lines; ``"auto"``: lines unless on a terminal.
+    """Creates the display: 0 none, 1 a bar, 2 lines; ``"auto"``: lines if not a terminal.
 
     A bar needs a terminal or a notebook; anywhere else 1 means 2.
     """
