@@ -76,14 +76,8 @@ def accumulate_levels(
     predict: Callable[[NDArray[np.intp], NDArray[np.intp]], Numbers],
     codes: NDArray[np.intp],
     order: Sequence[int],
-) -> EffectCurve:
-    """Computes the effect of levels in a given order, moving rows to neighbouring levels.
-
-    Args:
-        predict: (row numbers, codes of the level there) to predictions ``(n, R)``.
-        codes: ``(N,)``, of the rows; negative ones are ignored.
-        order: codes in the order of accumulation.
-    """
+) -> Curve:
+    """Computes the effect of levels in a given order, moving rows to neighbouring levels."""
     steps = []
     for below, above in pairwise(order):
         rows = np.flatnonzero((codes == below) | (codes == above))
