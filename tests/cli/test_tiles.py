@@ -64,14 +64,14 @@ def test_whole_volumes_of_another_size_are_predicted_and_judged(inside, tmp_path
     assert 0.5 < json.loads(done.out)["accuracy"] <= 1
 
 
-def test_the_scene_that_was_learned_from_is_told_when_it_judges(inside):
+def test_evaluating_the_training_scene_warns_of_duplicates(inside):
     done = inside("evaluate", "model", "one")
-    assert done.status == 0 and "1 of 1 evaluated rows (100 %) are copies" in done.err
+    assert done.status == 0 and "1 of 1 evaluated rows (100 %) are duplicates" in done.err
 
 
 def test_the_report_finds_the_tiles_again(inside, work, tmp_path, monkeypatch):
     done = inside("report", "model", "--out", tmp_path / "r.html")
-    assert done.status == 0 and "evaluated on 1 volumes" in done.out, done.err
+    assert done.status == 0 and "evaluated on 1 test volumes" in done.out, done.err
     found = replay(work / "model")
     assert (len(found.learn.y), len(found.test.y)) == (4, 1)
     mask = np.load(work / "one/masks/a.npy")
