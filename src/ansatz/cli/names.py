@@ -121,6 +121,9 @@ def _collect(node: ast.AST) -> Iterator[str | ast.Name]:
         for item in node.keys if isinstance(node, ast.Dict) else node.elts:
             if isinstance(item, ast.Constant) and isinstance(item.value, str):
                 yield item.value
+        if isinstance(node, ast.Dict):  # **others
+            for key, value in zip(node.keys, node.values, strict=True):
+                yield from _collect(value) if key is None else ()
     elif isinstance(node, ast.Name):
         yield node
     else:
