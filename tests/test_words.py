@@ -52,10 +52,8 @@ class Use(NamedTuple):
 # "Cell" means a pixel, a voxel or a sample where all three are meant (docs/glossary.md).
 GRIDS = [
     *("docs/attribution.md", "docs/convolution.md", "docs/glossary.md"),
-    *("src/ansatz/attribution/", "src/ansatz/data/augmentation/", "src/ansatz/figures/montage.py"),
-    *("src/ansatz/fitting/contracts/", "src/ansatz/layers/", "src/ansatz/networks/"),
-    *("src/ansatz/onnx/", "src/ansatz/spec.py", "src/ansatz/symmetry/"),
-    *("src/ansatz/training/objectives.py",),
+    *("src/ansatz/data/augmentation/", "src/ansatz/fitting/contracts/", "src/ansatz/layers/"),
+    *("src/ansatz/onnx/", "src/ansatz/spec.py", "src/ansatz/training/objectives.py"),
 ]
 TABLES = [  # and also a place in a row and a column
     *("docs/export.md", "docs/rankings.md", "docs/scale.md", "docs/tables.md"),
@@ -73,6 +71,8 @@ ALLOWED: list[Use] = [
     ),
     Use("src/ansatz/claims/recurrence/", r"cells?", "LSTM and GRU cells"),
     Use("src/ansatz/claims/symmetry/deep_set_bound.py", r"cells?", "of a grid that covers a space"),
+    Use("src/ansatz/networks/regions/", r"cells?", "of a box, cut by the units of a network"),
+    Use("src/ansatz/networks/neocognitron.py", r"cells?", "the Neocognitron's own name of units"),
     Use("src/ansatz/claims/history/", r"S- and C-cells", "the Neocognitron's own names"),
     Use("src/ansatz/claims/", r"power law", "a law of mathematics"),
     Use("src/ansatz/report/", r"law of succession", "the title of a paper"),

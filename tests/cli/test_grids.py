@@ -661,7 +661,7 @@ def test_tables_have_no_files_to_skip(command, model):
 
 def test_what_a_model_cannot_be_asked(command, inside, tmp_path):
     said = inside(command, "evaluate", "digits-model", "digits/zero")
-    assert said.status == 3 and "no 'class' to evaluate by" in said.err
+    assert said.status == 3 and "no 'class', which the model predicts, to evaluate" in said.err
     noise(tmp_path / "other")
     said = inside(command, "evaluate", "digits-model", tmp_path / "other")
     assert said.status == 3 and "the class 'a' at row 1 is not among the known" in said.err

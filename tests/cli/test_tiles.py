@@ -64,7 +64,7 @@ def test_whole_volumes_of_another_size_are_predicted_and_evaluated(inside, tmp_p
     assert 0.5 < json.loads(done.out)["accuracy"] <= 1
 
 
-def test_the_scene_of_the_training_is_noted_in_the_evaluation(inside):
+def test_evaluating_the_training_scene_warns_of_duplicates(inside):
     done = inside("evaluate", "model", "one")
     assert done.status == 0 and "1 of 1 evaluated rows (100 %) are duplicates" in done.err
 

@@ -68,7 +68,7 @@ def test_auxiliary_heads_hang_on_4a_and_4d():
     assert seen["aux1"] is seen["inception4a"] and seen["aux2"] is seen["inception4d"]
 
 
-def test_maps_of_224_cells_are_28_14_and_7():
+def test_maps_of_224_pixels_are_28_14_and_7():
     network, sizes = GoogLeNet(1, 2, width=0.02).eval(), []
     for name in ("3a", "4a", "5b"):
         network.get_submodule(f"inception{name}").register_forward_hook(

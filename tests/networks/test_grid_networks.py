@@ -167,7 +167,7 @@ def test_a_network_whose_weights_depend_on_the_size_asks_for_it():
             networks.create(name, 3, 2)
 
 
-LEAST = {  # name, options, cells: one less, and torch itself finds nothing left
+LEAST = {  # name, options, pixels: one less, and torch itself finds nothing left
     "lenet5": ("lenet5", {}, 12),
     "alexnet": ("alexnet", {"width": 4, "hidden": 8}, 63),
     "alexnet original": ("alexnet", {"original": True, "width": 6, "hidden": 8}, 67),
@@ -188,7 +188,7 @@ def test_a_grid_that_would_vanish_inside_is_refused(name, options, least):
     fits, vanishes = InputSpec.grid(1, least, least), InputSpec.grid(1, least + 9, least - 1)
     net = build(name, options, fits)
     assert net.eval()(grids(fits, 1)).isfinite().all()
-    message = rf"{name} needs at least {least} cells .* got {least + 9} x {least - 1}"
+    message = rf"{name} needs at least {least} pixels .* got {least + 9} x {least - 1}"
     with pytest.raises(UsageError, match=message):
         build(name, options, vanishes)
     if name != "lenet5":

@@ -58,7 +58,7 @@ def test_it_looks_like_an_mlp_without_hidden_layers():
     assert not Linear(InputSpec(features=3, cardinalities=(2,)), 2).is_plain
 
 
-def test_it_is_a_linear_map_of_all_cells_that_starts_at_zero():
+def test_it_is_a_linear_map_of_all_pixels_that_starts_at_zero():
     network, x = LinearGrid(InputSpec.grid(2, 3, 4), 5), torch.randn(7, 2, 3, 4)
     assert not network(x).any()
     nn.init.normal_(network.output.weight)
@@ -66,7 +66,7 @@ def test_it_is_a_linear_map_of_all_cells_that_starts_at_zero():
 
 
 @pytest.mark.parametrize(
-    "spec, cells",
+    "spec, size",
     [
         (InputSpec.grid(1, 28, 28), (28, 28)),
         (InputSpec.grid(3, 32, 32), (32, 32)),
@@ -78,9 +78,9 @@ def test_it_is_a_linear_map_of_all_cells_that_starts_at_zero():
         (InputSpec.grid(5000, 8, 8), (1, 1)),
     ],
 )
-def test_neighbours_are_averaged_until_4096_numbers_are_left(spec, cells):
+def test_neighbours_are_averaged_until_4096_numbers_are_left(spec, size):
     with torch.device("meta"):
-        assert LinearGrid(spec, 2).cells == cells
+        assert LinearGrid(spec, 2).pooled_size == size
 
 
 def test_blocks_of_equal_size_are_averaged():

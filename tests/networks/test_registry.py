@@ -148,7 +148,7 @@ def test_rows_of_other_columns_are_refused(name):
         networks.create(name, inputs=InputSpec(structure="graph", features=3), outputs=1)
 
 
-def test_the_cells_of_a_grid_are_columns_to_an_mlp():
+def test_the_pixels_of_a_grid_are_columns_to_an_mlp():
     grid = networks.create("mlp", inputs=InputSpec.grid(2, 3, 4), outputs=2, widths=(5,))
     flat = networks.create("mlp", inputs=24, outputs=2, widths=(5,))
     flat.load_state_dict(grid.state_dict())

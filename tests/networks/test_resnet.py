@@ -38,7 +38,7 @@ def test_blocks_that_start_as_the_identity_leave_the_stem_and_the_shortcuts():
         (InputSpec.grid(1, 16, 16, 16), "small", [16, 8, 4, 2]),
     ],
 )
-def test_each_stage_halves_the_cells(spec, stem, cells):
+def test_each_stage_halves_the_pixels(spec, stem, cells):
     network, found = ResNet18(spec, 2, width=2, stem=stem).eval(), []
     for number in range(1, 5):
         network.get_submodule(f"layer{number}").register_forward_hook(

@@ -24,7 +24,7 @@ def test_the_published_counts_and_layers(depth, millions):
     assert len(layers) == depth
 
 
-def test_maps_of_32_cells_are_32_16_and_8():
+def test_maps_of_32_pixels_are_32_16_and_8():
     network, found = SmallResNet(1, 2, depth=8, width=2).eval(), []
     for stage in (network.layer1, network.layer2, network.layer3):
         stage.register_forward_hook(lambda _, __, out: found.append(tuple(out.shape[1:])))

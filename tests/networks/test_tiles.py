@@ -153,7 +153,7 @@ def test_what_it_refuses(options, message):
 
 def test_answers_of_the_wrong_size_are_refused():
     shrink = nn.Conv2d(1, 1, 5)
-    with pytest.raises(UsageError, match=r"answers of 4 cells for windows of 8.*overlap of 1"):
+    with pytest.raises(UsageError, match=r"answers of 4 pixels for windows of 8.*overlap of 1"):
         predict_tiles(shrink, torch.zeros(1, 1, 9, 9), tile=8, overlap=1)
     with pytest.raises(UsageError, match="with border='keep' none"):
         predict_tiles(shrink, torch.zeros(1, 1, 30, 30), tile=8, overlap=2, border="keep")

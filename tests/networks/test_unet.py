@@ -71,7 +71,7 @@ def test_a_padded_answer_far_from_the_border_is_the_unpadded_one(up):
     unpadded.load_state_dict(padded.state_dict())
     x = torch.randn(1, 2, 36, 36)
     whole, inner = padded.eval()(x), unpadded.eval()(x)
-    # Both pool the same pairs only if the border taken off above is even: 2 cells are.
+    # Both pool the same pairs only if the border taken off above is even: 2 pixels are.
     assert inner.shape[-1] == 20
     assert_close(whole[..., 10:26, 10:26], inner[..., 2:18, 2:18])
 
@@ -86,9 +86,9 @@ def test_zeros_at_the_end_do_not_move_the_answer():
 
 def test_sizes_that_do_not_fit_are_named():
     network = UNet(1, 1, depth=2, width=2, padded=False)
-    with pytest.raises(UsageError, match=r"cannot take 46 cells along an axis.*take 44 or 48"):
+    with pytest.raises(UsageError, match=r"cannot take 46 pixels along an axis.*take 44 or 48"):
         network(torch.zeros(1, 1, 44, 46))
-    with pytest.raises(UsageError, match=r"cannot take 3 cells along an axis.*; take 44\.$"):
+    with pytest.raises(UsageError, match=r"cannot take 3 pixels along an axis.*; take 44\.$"):
         network(torch.zeros(1, 1, 44, 3))
 
 
@@ -141,7 +141,7 @@ def test_an_unpadded_network_can_be_gated():
     assert network(torch.randn(1, 1, 20, 24)).shape == (1, 2, *network.output_size(20, 24))
 
 
-def test_the_attention_of_an_unpadded_network_is_that_of_the_cells_that_pass():
+def test_the_attention_of_an_unpadded_network_is_that_of_the_pixels_that_pass():
     network = AttentionUNet(1, 2, depth=2, width=2, padded=False)
     found = network.attention(torch.randn(1, 1, 44, 48))
     assert [alpha.shape[2:] for alpha in found] == [(8, 12), (8, 10)]

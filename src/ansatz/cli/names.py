@@ -72,7 +72,11 @@ def names_of(kind: str) -> list[str]:
     root = _package()
     if kind == "claims":  # one file each
         return sorted(name for names in _claims_by_area(root).values() for name in names)
-    return sorted(set(_strings(root, module, attribute)))
+    try:
+        return sorted(set(_strings(root, module, attribute)))
+    except LookupError:  # its names are computed
+        names: list[str] = registry_of(kind).names()
+        return names
 
 
 def _package() -> Path:
@@ -111,10 +115,15 @@ def _strings(root: Path, module: str, name: str) -> Iterator[str]:
 
 def _collect(node: ast.AST) -> Iterator[str | ast.Name]:
     """Strings of the outermost dicts and lists, and the names that stand for others."""
+    if isinstance(node, ast.DictComp):
+        raise LookupError
     if isinstance(node, ast.Dict | ast.List):
         for item in node.keys if isinstance(node, ast.Dict) else node.elts:
             if isinstance(item, ast.Constant) and isinstance(item.value, str):
                 yield item.value
+        if isinstance(node, ast.Dict):  # **others
+            for key, value in zip(node.keys, node.values, strict=True):
+                yield from _collect(value) if key is None else ()
     elif isinstance(node, ast.Name):
         yield node
     else:

@@ -96,14 +96,6 @@ def compare_methods(
 
     The standard error of a gain is that of Nadeau and Bengio, as folds share their rows. Rows
     ordered by time are predicted from their past, without repetition: the folds would be the same.
-
-    Args:
-        candidates: two or more methods of the same rows.
-        rows: numbers of the rows to use; None for all.
-        folds: number of folds of each repetition.
-        repeats: number of repetitions.
-        seed: of folds and refits.
-        progress: called with the number of refits done and of all.
     """
     _require_same_rows(candidates)
     first = candidates[0]

@@ -99,14 +99,7 @@ def transform(distribution: Distribution, y: Tensor, *, rounding: float = 0.0) -
 def transform_censored(
     distribution: Distribution, lower: Tensor, upper: Tensor, entry: Tensor | None = None
 ) -> Transform:
-    r"""Computes the transforms of outcomes in (lower, upper], given that they exceed ``entry``.
-
-    Args:
-        distribution: the predicted distribution of each row.
-        lower: ``(N,)``, equal to ``upper`` where the outcome is known.
-        upper: ``(N,)``, infinite where it is known to be above ``lower`` only.
-        entry: ``(N,)``, where observation began; minus infinity if always observed.
-    """
+    r"""Computes the transforms of outcomes in (lower, upper], given that they exceed ``entry``."""
     lower, upper = lower.to(torch.float64), upper.to(torch.float64)
     known = lower == upper
     step = 1.0 if distribution.discrete else 0.0

@@ -17,7 +17,7 @@ Level = Literal["auto", 0, 1, 2]
 MOST_LINES = 20
 
 
-class Bar(Callback):
+class ProgressBar(Callback):
     """Shows one line, rewritten at most ten times a second (twice in a notebook)."""
 
     def __init__(self, stream: TextIO | None = None, interval: float = 0.1) -> None:
@@ -123,8 +123,8 @@ def create_progress(level: Level, stream: TextIO | None = None) -> Callback | No
     if level == 2:
         return Lines(stream)
     if stream.isatty():
-        return Bar(stream)
-    return Bar(stream, interval=0.5) if _is_notebook(stream) else Lines(stream)
+        return ProgressBar(stream)
+    return ProgressBar(stream, interval=0.5) if _is_notebook(stream) else Lines(stream)
 
 
 def _is_notebook(stream: TextIO) -> bool:

@@ -42,7 +42,7 @@ from ansatz.training.run import (
 _SECONDS_BETWEEN_CHECKPOINTS = 30.0
 
 
-class Plan(NamedTuple):
+class StepBudget(NamedTuple):
     """The budget of a run in steps, and how often it evaluates and saves."""
 
     total: int
@@ -69,7 +69,7 @@ class Loop:
         train: Source,
         valid: Source | None,
         *,
-        plan: Plan,
+        plan: StepBudget,
         patience: int | None,
         average: Averaging | None,
         callbacks: Callbacks,

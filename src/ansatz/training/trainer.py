@@ -15,7 +15,7 @@ from ansatz.errors import DataError, Interrupted, NumericalError, UsageError
 from ansatz.storage import RunLock
 from ansatz.storage.run_folder import RunFolder, Saved
 from ansatz.training.callbacks import Level, TensorBoard, create_progress
-from ansatz.training.loop import Loop, Plan
+from ansatz.training.loop import Loop, StepBudget
 from ansatz.training.machine import (
     Signals,
     choose_device,
@@ -297,10 +297,10 @@ class Trainer:
             "batches per epoch": len(train),
         }
 
-    def _plan(self, train: Source) -> Plan:
+    def _plan(self, train: Source) -> StepBudget:
         by_epochs = sys.maxsize if self.epochs is None else self.epochs * len(train)
         by_steps = sys.maxsize if self.steps is None else self.steps
-        return Plan(
+        return StepBudget(
             total=min(by_epochs, by_steps),
             limit="epochs" if by_epochs <= by_steps else "steps",
             evaluate_every=self.evaluate_every or len(train),

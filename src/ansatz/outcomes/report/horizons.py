@@ -103,18 +103,7 @@ def calibrate(
     entry: ArrayLike | None = None,
     bins: int | None = None,
 ) -> list[Risk]:
-    """Compares observed with predicted risk in bins of equal size, by predicted risk.
-
-    Args:
-        risk: ``(N,)`` predicted probabilities of an event by the horizon.
-        time: ``(N,)``.
-        event: ``(N,)``.
-        horizon: the time.
-        cause: the code of the event among several; None for one kind.
-        weight: ``(N,)`` frequency weights.
-        entry: ``(N,)``.
-        bins: number of bins; by default 1 to 10, about 80 rows in each.
-    """
+    """Compares observed with predicted risk in bins of equal size, by predicted risk."""
     p, t, d = (np.asarray(part, dtype=np.float64) for part in (risk, time, event))
     w = np.ones(len(t)) if weight is None else np.asarray(weight, dtype=np.float64)
     start = None if entry is None else np.asarray(entry, dtype=np.float64)
