@@ -17,8 +17,7 @@ from ansatz.likelihoods import NormalDistribution, Poisson
 from ansatz.outcomes.report.horizons import calibrate
 from ansatz.outcomes.report.survival_calibration import draw_horizon
 from ansatz.report.corp import reliability
-from ansatz.report.intervals import draw_coverage
-from ansatz.report.intervals import by_width, intervals
+from ansatz.report.interval_coverage import by_width, draw_coverage, intervals
 from ansatz.report.pit import draw_pit, pit_histogram
 from ansatz.report.quantile_residuals import draw_quantile_lines, draw_uniform_qq, quantile_lines
 from ansatz.report.reliability import draw_reliability

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ansatz.bench.finding import Options
+from ansatz.bench.finding import BenchOptions
 from ansatz.bench.record import Ledger, among_earlier, repeated
 from ansatz.errors import DataError
 
@@ -92,7 +92,7 @@ class Fits:
 
 
 def run(fits, folder, *, names=("a", "b"), **options):
-    return dict(repeated("suite", names, fits, Options(folder=folder, **options), times=2))
+    return dict(repeated("suite", names, fits, BenchOptions(folder=folder, **options), times=2))
 
 
 def test_every_set_and_seed_once_in_turn(tmp_path):
@@ -133,7 +133,7 @@ def test_fresh_does_again_what_is_asked_for_and_nothing_else(tmp_path):
 
 
 def test_rows_of_another_kind_are_others(tmp_path):
-    fits, options = Fits(), Options(folder=tmp_path)
+    fits, options = Fits(), BenchOptions(folder=tmp_path)
     for kind in ("point", "ensemble", "point"):
         list(repeated("s", ["a"], fits, options, times=1, by="split", inference=kind))
     assert len(fits.asked) == 2

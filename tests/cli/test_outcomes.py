@@ -189,7 +189,10 @@ def test_a_linear_model_is_its_own_comparison(command, times, likelihood):
     "words, said",
     [
         (("--likelihood", "normal", "--set", "foo=1"), "'foo' is not an option of a linear model"),
-        (("--likelihood", "normal", "--set", "widths=[3]"), "'widths' is not an option of a linear"),
+        (
+            ("--likelihood", "normal", "--set", "widths=[3]"),
+            "'widths' is not an option of a linear",
+        ),
         (("--set", "components=2"), "'components' is not an option of a linear model"),
         (("--likelihood", "normal", "--set", "dispersion=wide"), "got 'wide'"),
         (("--likelihood", "quantiles", "--set", "levels=[0.1,2]"), "strictly between 0 and 1"),

@@ -128,7 +128,7 @@ def test_one_hot_masks_are_told_their_argmax(size, axis):
 
 def test_the_size_is_told_before_the_classes(bright):
     images, masks = discs()
-    with pytest.raises(DataError, match="masks of 8 x 8 cells for examples of 16 x 16"):
+    with pytest.raises(DataError, match="masks of 8 x 8 pixels for examples of 16 x 16"):
         Segmenter(**TINY).fit(images, np.zeros((12, 8, 8), int))
     with pytest.raises(ValueError, match="X has 12 rows and y has 5"):
         Segmenter(**TINY).fit(images, np.zeros((5, 16, 16), int))
@@ -155,14 +155,14 @@ def test_images_of_another_size_are_predicted(bright):
 
 def test_masks_that_do_not_fit_are_refused():
     images, masks = discs()
-    with pytest.raises(DataError, match=r"masks of 8 x 16 cells for examples of 16 x 16"):
+    with pytest.raises(DataError, match=r"masks of 8 x 16 pixels for examples of 16 x 16"):
         Segmenter(**TINY).fit(images, masks[:, :8])
     with pytest.raises(DataError, match=r"not whole"):
         Segmenter(**TINY).fit(images, masks * 0.5)
     with pytest.raises(DataError, match=r"every pixel is of class 0"):
         Segmenter(**TINY).fit(images, masks * 0)
     model = Segmenter(**TINY).fit(images, masks)
-    with pytest.raises(DataError, match=r"masks of 8 x 16 cells"):
+    with pytest.raises(DataError, match=r"masks of 8 x 16 pixels"):
         model.evaluate(images, masks[:, :8])
     with pytest.raises(DataError, match=r"masks hold 7"):
         model.evaluate(images, masks * 7)
@@ -223,10 +223,10 @@ def test_no_batch_is_too_small_to_normalise_by(count):
     assert model.predict(images).shape == masks.shape
 
 
-def test_a_depth_that_leaves_one_cell_of_one_example_is_refused_in_a_line():
+def test_a_depth_that_leaves_one_pixel_of_one_example_is_refused_in_a_line():
     images, masks = discs(3)
     model = Segmenter(network="unet", network_options={"depth": 4, "width": 4}, epochs=1)
-    with pytest.raises(UsageError, match="one cell of an example"):
+    with pytest.raises(UsageError, match="leaves one number per channel"):
         model.fit(images, masks)
 
 

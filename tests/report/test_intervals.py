@@ -12,7 +12,7 @@ from ansatz.figures.section import Figure, Table
 from ansatz.likelihoods import NormalDistribution, Poisson, VonMisesDistribution
 from ansatz.report import gather
 from ansatz.report.effect import clopper_pearson, wilson
-from ansatz.report.intervals import (
+from ansatz.report.interval_coverage import (
     by_group,
     by_width,
     censored_coverage,

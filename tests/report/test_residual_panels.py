@@ -12,7 +12,8 @@ from ansatz import Classifier, Regressor
 from ansatz.figures.section import Figure
 from ansatz.figures.style import figure
 from ansatz.linear import leverage
-from ansatz.report import gather, intervals, pit, quantile_residuals, residual_panels
+from ansatz.report import gather, pit, quantile_residuals, residual_panels
+from ansatz.report import interval_coverage as intervals
 from ansatz.report.residual_panels import ROOT_MEAN, ROOT_SD, draw_along
 from ansatz.structures.vector.report.extrapolation import nearest_distance, novelty
 

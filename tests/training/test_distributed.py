@@ -17,7 +17,7 @@ from ansatz.data.batch import take_rows
 from ansatz.errors import NumericalError, ResourceError, UsageError
 from ansatz.training import machine
 from ansatz.training.machine import current_processes
-from ansatz.training.processes.failure import Failure, LostProcess, ProcessError
+from ansatz.training.processes.failure import LostProcess, ProcessError, ProcessFailure
 from ansatz.training.processes.group import Processes, seconds_to_wait
 from ansatz.training.processes.launch import Meeting, launch
 
@@ -341,5 +341,5 @@ def test_shares_are_all_rows_once_and_nearly_equal(rows, size):
     ],
 )
 def test_an_error_is_the_same_in_another_process(error, kind, text):
-    rebuilt = Failure.from_json(Failure.of(error, rank=1).to_json()).rebuild()
+    rebuilt = ProcessFailure.from_json(ProcessFailure.of(error, rank=1).to_json()).rebuild()
     assert type(rebuilt) is kind and str(rebuilt) == text

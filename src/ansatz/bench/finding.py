@@ -15,7 +15,7 @@ def _silent(message: str) -> None:
 
 
 @dataclass(frozen=True)
-class Options:
+class BenchOptions:
     """The options of all suites."""
 
     rounds: int | None = None  # number of measurements; None for the default of the suite
@@ -38,7 +38,7 @@ class Options:
         return [name for name in known if self.only is None or name in self.only]
 
 
-class Bar(NamedTuple):
+class Bound(NamedTuple):
     """A lower or upper bound of a number, or both."""
 
     at_least: float | None = None  # the smallest number that passes; None for any
@@ -76,7 +76,7 @@ class Finding:
     ours: float | None = None  # our number; None if it could not be measured
     peers: dict[str, float] = field(default_factory=dict)  # the others' numbers
     ratio: dict[str, Quartiles] = field(default_factory=dict)  # peer -> quartiles over rounds
-    limit: dict[str, Bar] = field(default_factory=dict)  # peer, or ``"ours"`` -> what must hold
+    limit: dict[str, Bound] = field(default_factory=dict)  # peer, or ``"ours"`` -> what must hold
     missing: list[str] = field(default_factory=list)  # peers that are not installed
     facts: dict[str, Any] = field(default_factory=dict)  # further entries of the record
 
@@ -85,7 +85,7 @@ class Finding:
         cls,
         name: str,
         race: Race,
-        limit: dict[str, Bar],
+        limit: dict[str, Bound],
         *,
         us: str = "ours",
         clock: Clock = "processor",
@@ -146,6 +146,6 @@ class Finding:
         }
 
 
-def _ratio(race: Race, other: str, us: str, bar: Bar | None, clock: Clock) -> Quartiles:
+def _ratio(race: Race, other: str, us: str, bar: Bound | None, clock: Clock) -> Quartiles:
     shorter = bar is not None and bar.at_most is not None
     return race.ratio(us, other, clock) if shorter else race.ratio(other, us, clock)

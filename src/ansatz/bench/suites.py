@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import NamedTuple
 
-from ansatz.bench.finding import Finding, Options
+from ansatz.bench.finding import BenchOptions, Finding
 from ansatz.errors import UsageError
 
 
@@ -12,13 +12,13 @@ class Suite(NamedTuple):
     """A group of cases."""
 
     module: str  # where it is, imported when it runs
-    function: str  # ``Options -> list of Finding``
+    function: str  # ``BenchOptions -> list of Finding``
     summary: str  # one line
     is_quick: bool = True  # whether it runs when no suite is named
 
-    def run(self, options: Options) -> list[Finding]:
+    def run(self, options: BenchOptions) -> list[Finding]:
         """Runs the suite."""
-        function: Callable[[Options], list[Finding]] = getattr(
+        function: Callable[[BenchOptions], list[Finding]] = getattr(
             import_module(f"ansatz.bench.{self.module}"), self.function
         )
         return function(options)
@@ -58,7 +58,7 @@ def choose(names: Iterable[str]) -> list[str]:
     return chosen or [name for name, suite in SUITES.items() if suite.is_quick]
 
 
-def run(names: Iterable[str], options: Options) -> Iterator[tuple[str, list[Finding]]]:
+def run(names: Iterable[str], options: BenchOptions) -> Iterator[tuple[str, list[Finding]]]:
     """Runs suites one after the other and yields their findings."""
     for name in names:
         options.notify(name)

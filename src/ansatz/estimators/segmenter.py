@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator, Fitted
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.fitting.model import Given
 from ansatz.likelihoods import Likelihood
 
@@ -60,7 +61,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
 
     outcome = "mask"
     x = "grid"
-    classes_ = Fitted(lambda model: model.outcome.labels)
+    classes_ = FittedAttribute(lambda model: model.outcome.labels)
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from ansatz import __version__
-from ansatz.figures.number import LIMIT, number, printable
+from ansatz.figures.number_format import LIMIT, number, printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.storage import write_file
 
@@ -27,7 +27,7 @@ _ELEMENTS = frozenset(
 )
 
 
-class Shown(NamedTuple):
+class ShownText(NamedTuple):
     """A shortened text, with the whole text as a tooltip."""
 
     shown: str
@@ -140,18 +140,18 @@ def _table(table: Table) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell) -> Shown:
+def _cell(cell: Cell) -> ShownText:
     return _name(cell if isinstance(cell, str) else number(cell), 4 * LIMIT)
 
 
-def _name(text: str, limit: int = LIMIT) -> Shown:
+def _name(text: str, limit: int = LIMIT) -> ShownText:
     shown = printable(text, limit)
     if len(text) <= limit:
-        return Shown(shown, Markup(""))
-    return Shown(shown, Markup(' title="{}"').format(printable(text, LONGEST)))
+        return ShownText(shown, Markup(""))
+    return ShownText(shown, Markup(' title="{}"').format(printable(text, LONGEST)))
 
 
-def _aligned(cell: Shown, right: bool) -> Shown:
+def _aligned(cell: ShownText, right: bool) -> ShownText:
     if right:
         return cell._replace(mark=Markup(' class="n"'))
     return cell._replace(mark=Markup(' class="long"')) if len(cell.shown) > 24 else cell

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ansatz.figures.number import LIMIT, printable
+from ansatz.figures.number_format import LIMIT, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

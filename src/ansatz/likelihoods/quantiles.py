@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from ansatz.likelihoods.dispersion import Unit, softplus_inverse
+from ansatz.likelihoods.dispersion import UnitScale, softplus_inverse
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -66,7 +66,7 @@ class Quantiles(Likelihood):
                 f"levels must contain 0.5, from which the others grow, got {list(levels)}."
             )
         self.levels, self.middle = levels, levels.index(0.5)
-        self.unit = Unit()
+        self.unit = UnitScale()
 
     def outputs(self, target: TargetSpec | None = None) -> int:
         """One per level."""

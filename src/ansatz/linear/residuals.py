@@ -10,7 +10,7 @@ from ansatz.errors import UsageError
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.family import fisher_weight, has_deviance
 from ansatz.linear.heads import CLASSES
-from ansatz.linear.result import LinearFit
+from ansatz.linear.linear_fit import LinearFit
 
 VECTORS = ("plackett_luce", "dirichlet", "multivariate_normal")
 KINDS = ("response", "pearson", "deviance", "quantile")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ansatz.likelihoods.likelihood import Likelihood
 
 if TYPE_CHECKING:
-    from ansatz.linear.result import LinearFit
+    from ansatz.linear.linear_fit import LinearFit
 
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))

@@ -76,11 +76,11 @@ class HighwayNetwork(nn.Module):
     .. math:: h_{l+1} = T_l \odot H_l(h_l) + (1 - T_l) \odot h_l
 
     ``"convolutional"``: a convolution to ``width`` channels, then ``depth`` highway convolutions
-    in three parts with a pool between them, averaged over all cells in the end; any size of x.
-    ``"dense"``: all cells as one vector, a map to ``width`` units, ``depth`` highway layers.
+    in three parts with a pool between them, averaged over all pixels in the end; any size of x.
+    ``"dense"``: all pixels as one vector, a map to ``width`` units, ``depth`` highway layers.
 
     Args:
-        inputs: a signal, an image or a volume of at least 4 cells along each axis; of known size
+        inputs: a signal, an image or a volume of at least 4 pixels along each axis; of known size
             if dense.
         outputs: :math:`P`.
         kind: ``"convolutional"`` or ``"dense"``.
@@ -126,7 +126,7 @@ class HighwayNetwork(nn.Module):
         self.grid = grid = read_grid("highway", inputs, least=1 if dense else 4, needs_size=dense)
         d = grid.dimensions
         self.stem: nn.Module = (
-            affine(grid.channels * grid.cells, width, generator=generator)
+            affine(grid.channels * grid.pixels, width, generator=generator)
             if dense
             else convolution(d, grid.channels, width, 3, padding=1, generator=generator)
         )

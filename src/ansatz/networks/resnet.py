@@ -16,14 +16,14 @@ Stem = Literal["imagenet", "small"]
 
 
 class ResNet(nn.Module):
-    r"""Four stages of residual blocks, each with half the cells and twice the channels.
+    r"""Four stages of residual blocks, each with half the pixels and twice the channels.
 
     .. math:: x_{l+1} = \mathrm{ReLU}(x_l + F_l(x_l))
 
     so that a block that learns nothing does no harm, and depth is free. The stem is a convolution
-    of 7 cells with stride 2 and a pool; ``stem="small"``, for images of 32 x 32 and thereabouts,
-    is a convolution of 3 cells and nothing more. The last maps are averaged over all cells, so
-    x may be of any size. Names and shapes of the weights are torchvision's.
+    of 7 pixels with stride 2 and a pool; ``stem="small"``, for images of 32 x 32 and thereabouts,
+    is a convolution with kernel size 3 and nothing more. The last maps are averaged over all
+    pixels, so x may be of any size. Names and shapes of the weights are torchvision's.
 
     References:
         He et al. (2016), Deep residual learning for image recognition, table 1.

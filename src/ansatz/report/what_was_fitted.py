@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ansatz import __version__
-from ansatz.figures.number import number
+from ansatz.figures.number_format import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.fitting import FitOptions, Request

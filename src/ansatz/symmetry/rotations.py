@@ -47,10 +47,10 @@ class Flip(Group):
         return list(itertools.product((0, 1), repeat=len(self.axes)))[1:]
 
     def act(self, element: tuple[int, ...], x: Tensor) -> Tensor:
-        cells = grid_axes(self.name, x)
+        spatial = grid_axes(self.name, x)
         flipped = [axis for g, axis in zip(element, self.axes, strict=True) if g]
-        if any(axis % x.ndim not in cells for axis in flipped):
-            raise ValueError(f"axes of flip must be among {cells} of x, got {self.axes}.")
+        if any(axis % x.ndim not in spatial for axis in flipped):
+            raise ValueError(f"axes of flip must be among {spatial} of x, got {self.axes}.")
         return x.flip(flipped)
 
     def inverse(self, element: tuple[int, ...]) -> tuple[int, ...]:
@@ -168,8 +168,8 @@ class Rotation(Group):
     .. math:: (g x)(p) = x(R_\theta^{-1} p), \qquad R_\theta =
         \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix}
 
-    with the angle :math:`\theta` = an element, in radians. Between cells the image is interpolated
-    bilinearly, an error of second order in the width of a cell; outside the frame it is zero, so
+    with the angle :math:`\theta` = an element, in radians. Between pixels the image is interpolated
+    bilinearly, an error of second order in the width of a pixel; outside the frame it is zero, so
     corners are lost. What certifies to rounding under ``rotation90`` shows here what the
     interpolation costs. Dense outputs are compared within the largest disc.
 
@@ -232,5 +232,5 @@ class Rotation(Group):
         if y.ndim != 4:
             return None
         rows, columns = (torch.arange(n, device=y.device) - (n - 1) / 2 for n in y.shape[2:])
-        reach = max(min(y.shape[2:]) / 2 - 1, 0.5)  # a cell is blended with its neighbours
+        reach = max(min(y.shape[2:]) / 2 - 1, 0.5)  # a pixel is blended with its neighbours
         return rows[:, None] ** 2 + columns**2 <= reach**2

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from ansatz.data.grids import Grids, GridTable, Masks, read_grids
-from ansatz.data.grids.tiles import Cut, cut_tiles
+from ansatz.data.grids.tiles import TileCuts, cut_tiles
 from ansatz.errors import DataError, UsageError
 
 SCENES = {  # (C, *size), tiles, place of the longest axis in size
@@ -90,7 +90,7 @@ def test_a_cell_filled_in_is_the_mirrored_image_and_has_no_label():
 def test_the_length_differs_by_a_cell_at_most():
     for pixels in range(16, 90):
         for tiles in range(2, pixels // 8 + 1):
-            cut = Cut(tiles, -1, pixels)
+            cut = TileCuts(tiles, -1, pixels)
             blocks = [cut.block(np.arange(pixels), k, fill=-1) for k in range(tiles)]
             assert {len(block) for block in blocks} == {cut.length}
             assert max((block < 0).sum() for block in blocks) <= 1

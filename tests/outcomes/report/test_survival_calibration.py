@@ -15,7 +15,8 @@ from ansatz.outcomes.report.horizons import (
     reference_curve,
 )
 from ansatz.outcomes.report.survival_calibration import section
-from ansatz.report import gather, intervals, pit, quantile_residuals, residual_panels
+from ansatz.report import gather, pit, quantile_residuals, residual_panels
+from ansatz.report import interval_coverage as intervals
 
 
 def cohort(n=400, seed=0):

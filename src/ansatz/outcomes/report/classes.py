@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from torch import Tensor
 
-from ansatz.figures.number import percent, printable
+from ansatz.figures.number_format import percent, printable
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import Estimate, auc_estimate, mean_estimate
 from ansatz.report.baselines import Forecast, estimate_nll

@@ -18,9 +18,9 @@ from torch import Tensor
 from ansatz.data.batch import Batch, take_rows
 from ansatz.errors import AnsatzError, ResourceError, UsageError
 from ansatz.training.processes.failure import (
-    Failure,
     LostProcess,
     ProcessError,
+    ProcessFailure,
     explain_start,
     require_interface,
 )
@@ -175,8 +175,10 @@ class Processes:
 
     def raise_first(self, error: Exception | None) -> None:
         """Raises the error of the first process that has one, in all of them."""
-        records = self.gather(None if error is None else Failure.of(error, self.rank)._asdict())
-        first = Failure(**next(r for r in records if r is not None))
+        records = self.gather(
+            None if error is None else ProcessFailure.of(error, self.rank)._asdict()
+        )
+        first = ProcessFailure(**next(r for r in records if r is not None))
         raise self.settle(error if error and first.rank == self.rank else first.rebuild())
 
     # --- failures --------------------------------------------------------------------------------
@@ -209,7 +211,9 @@ class Processes:
         self.settle(error)
         place = f"ansatz/{self._blocks}"
         try:
-            self._store.compare_set(f"{place}/first", "", Failure.of(error, self.rank).to_json())
+            self._store.compare_set(
+                f"{place}/first", "", ProcessFailure.of(error, self.rank).to_json()
+            )
             if isinstance(error, LostProcess):
                 self.close()
                 return
@@ -265,7 +269,7 @@ class Processes:
         key = f"ansatz/{self._blocks}/first"
         try:
             if self._store.check([key]):
-                found = Failure.from_json(self._store.get(key))
+                found = ProcessFailure.from_json(self._store.get(key))
                 if found.rank != self.rank:
                     return found.rebuild()
         except (RuntimeError, OSError):  # who kept the store has gone

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.figures.montage import LETTER, WIDTH, pictures, strip
-from ansatz.figures.number import number, percent, printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
-from ansatz.report.evidence import Evidence, Unit
+from ansatz.report.evidence import Evidence, ExampleNoun
 from ansatz.report.outcome_report import (
     outcome_words,
     prediction_words,
@@ -60,7 +60,7 @@ def examples_section(
     each: int = EACH,
     seed: int = 0,
     name: str = "test",
-    unit: Unit = IMAGE,
+    unit: ExampleNoun = IMAGE,
 ) -> Section | None:
     """Shows some random images of every class, a row for each."""
     code = np.asarray(truth)
@@ -197,7 +197,7 @@ def mistakes_section(
     *,
     count: int = MISTAKES,
     names: Sequence[Any] | None = None,
-    unit: Unit = IMAGE,
+    unit: ExampleNoun = IMAGE,
 ) -> Section | None:
     """Shows mistakes ordered by the predicted probability of the wrong class."""
     code, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
@@ -230,7 +230,7 @@ def _mistakes_figure(
     top: NDArray[Any],
     rows: NDArray[Any],
     classes: Sequence[Any],
-    unit: Unit,
+    unit: ExampleNoun,
 ) -> Figure:
     captions = [
         f"{printable(classes[top[i]], 12)}: {_share(float(probs[i, top[i]]))}\n"
@@ -259,7 +259,7 @@ def _mistakes_table(
     rows: NDArray[Any],
     classes: Sequence[Any],
     names: Sequence[Any] | None,
-    unit: Unit,
+    unit: ExampleNoun,
 ) -> Table:
     cells = [
         [

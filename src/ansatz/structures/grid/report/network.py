@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ansatz.attribution import convolutions, feature_maps, filters
 from ansatz.errors import UsageError
 from ansatz.figures.montage import BLUE, VERMILION, pictures, strip
-from ansatz.figures.number import number
+from ansatz.figures.number_format import number
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.fitting.model import Trained
 from ansatz.networks import LayerRow, summary

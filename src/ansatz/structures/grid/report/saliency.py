@@ -16,7 +16,7 @@ from ansatz.figures.montage import (
     strengths,
     strip,
 )
-from ansatz.figures.number import number, percent, printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Figure, Section, Text
 from ansatz.figures.style import FOURTH, INK, THIRD, figure, to_svg
 from ansatz.report.evidence import Evidence

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ansatz.data.categorical import spelled
 from ansatz.data.dates import as_dates
-from ansatz.figures.number import number, percent, printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.evidence import Evidence

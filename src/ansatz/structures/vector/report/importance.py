@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number import number, printable, with_error
+from ansatz.figures.number_format import number, printable, with_error
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.evidence import Evidence

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from ansatz.figures.number import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.fitting.intervals import interval_of

@@ -1,4 +1,4 @@
-"""The options of the commands, merged from those of their owners, and who owns which."""
+"""The options of the commands, merged from the tables of their owners."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
