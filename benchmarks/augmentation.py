@@ -14,7 +14,7 @@ from functools import partial
 import torch
 
 from ansatz import networks
-from ansatz.bench.finding import Bar, Finding
+from ansatz.bench.finding import Bound, Finding
 from ansatz.bench.race import race
 from ansatz.bench.record import write_record
 from ansatz.data import Batch, Prefetch, Source, TensorSource, Transformed, load
@@ -62,7 +62,7 @@ def measure(rows: Batch, *, prefetched: bool, threads: int, steps: int, repeats:
     found = race(runs, rounds=repeats, seed=SEED, threads=threads)
     how = "prefetched" if prefetched else "in turn"
     name = f"augmentation of LeNet-5 on MNIST, {how}, {threads} threads"
-    limit = {"without augmentation": Bar(at_most=LIMIT)}
+    limit = {"without augmentation": Bound(at_most=LIMIT)}
     return Finding.of(name, found, limit, clock="wall", facts={"steps": steps}).to_dict()
 
 

@@ -15,7 +15,7 @@ import json
 
 import torch
 
-from ansatz.bench.finding import Bar, Finding
+from ansatz.bench.finding import Bound, Finding
 from ansatz.bench.race import race
 from ansatz.bench.record import write_record
 from ansatz.connectionism import Hopfield
@@ -54,7 +54,7 @@ def measure(patterns: int, noise: float, repeats: int) -> dict[str, object]:
         "moving": moving,
         "recalled_exactly": round(float((found.state == clean).all(1).float().mean()), 4),
     }
-    limit = {"matrix products": Bar(at_most=3.0)}
+    limit = {"matrix products": Bound(at_most=3.0)}
     measured = race(runs, rounds=repeats, seed=SEED)
     return Finding.of(name, measured, limit, facts=facts).to_dict()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ansatz.bench.finding import Bar, Finding
+from ansatz.bench.finding import Bound, Finding
 from ansatz.bench.race import race
 from ansatz.bench.record import write_record
 from ansatz.data import Batch, TensorSource
@@ -19,7 +19,7 @@ from ansatz.likelihoods import Normal
 from ansatz.training import GradientStep, Supervised, Trainer
 
 ROWS, FEATURES, SEED = 20_000, 8, 0
-LIMIT = Bar(at_most=1.5)
+LIMIT = Bound(at_most=1.5)
 
 
 def source(batch_size: int) -> TensorSource:

@@ -120,45 +120,6 @@ def test_links_to_files_lead_somewhere(page):
     assert not missing, f"{page.name}: {missing}"
 
 
-REPLACED = {  # what STYLE.md replaces in prose, and what to say
-    r"judge[sd]?|judging": "evaluate, score",
-    r"rivals?": "baseline",
-    r"(?:is|are|was|were) told|tells apart": "reports, warns, distinguishes",
-    r"learn(?:s|ed)? from": "train on",
-    r"set aside": "hold out",
-    r"parted": "split",
-    r"copies of (?:rows|images)|rows? twice over": "duplicate rows",
-    r"spreads?": "standard deviation, scale, dispersion",
-    r"(?<!there )(?:is|are) no (?!longer|more)[a-z]+": "is not a",
-    r"so many (?:processes|examples|times)": "number of",
-    r"varied examples|turned images": "augmented, rotated",
-    r"laws?": "likelihood; only likelihoods.md defines law",
-}
-ALLOWED = {  # page: words that it may use
-    "likelihoods.md": {"law", "laws"},
-    "glossary.md": {"law"},
-    "benchmarks.md": {"spread"},  # a key of the records
-}
-
-
-def prose(page: Path) -> str:
-    """The page without code."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    return re.sub(r"``?[^`]+``?", "", text)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_pages_use_the_words_of_the_field(page):
-    text = prose(page)
-    found = {
-        match.group(): say
-        for words, say in REPLACED.items()
-        for match in re.finditer(rf"\b(?:{words})\b", text, re.IGNORECASE)
-        if match.group().lower() not in ALLOWED.get(page.name, set())
-    }
-    assert not found
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_has_one_title_and_opens_with_words(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
@@ -169,3 +130,30 @@ def test_a_page_has_one_title_and_opens_with_words(page):
 def test_a_console_block_is_commands_and_their_output():
     text = "$ ansatz list \\\n  likelihoods\nname\n$ ansatz doctor\n"
     assert commands(text) == [("ansatz list    likelihoods", "name\n"), ("ansatz doctor", "")]
+
+
+def luminance(color: str) -> float:
+    """The relative luminance of ``#rrggbb``, as WCAG 2 defines it."""
+    shares = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted([luminance(one), luminance(other)])
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_contrast_is_that_of_the_standard():
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["default", "slate"])
+@pytest.mark.parametrize("link", ["typeset-a", "accent-fg"])
+@pytest.mark.parametrize("ground", ["default-bg", "code-bg"])
+def test_links_can_be_read_in_light_and_dark(scheme, link, ground):
+    css = (ROOT / "docs" / "site" / "style.css").read_text(encoding="utf-8")
+    block = re.search(rf'\[data-md-color-scheme="{scheme}"\] {{(.*?)}}', css, re.DOTALL)[1]
+    colors = dict(re.findall(r"--md-([\w-]+)-color: (#[0-9a-f]{6});", block))
+    assert contrast(colors[link], colors[ground]) >= 4.5

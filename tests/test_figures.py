@@ -1,4 +1,4 @@
-"""docs/likelihoods.md names every likelihood and shows every likelihood, in figures of one script."""
+"""docs/likelihoods.md names and shows every likelihood, in figures of one script."""
 
 import ast
 import re

@@ -127,39 +127,12 @@ def test_every_formula_of_a_docstring_is_known_to_the_converter():
             assert "\\" not in formulas.mathml(tex, "block"), f"{file.name}: {tex}"
 
 
-def luminance(color: str) -> float:
-    """The relative luminance of ``#rrggbb``, as WCAG 2 defines it."""
-    shares = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: str, other: str) -> float:
-    dark, light = sorted([luminance(one), luminance(other)])
-    return (light + 0.05) / (dark + 0.05)
-
-
-def test_contrast_is_that_of_the_standard():
-    assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
-
-
-@pytest.mark.parametrize("scheme", ["default", "slate"])
-@pytest.mark.parametrize("link", ["typeset-a", "accent-fg"])
-@pytest.mark.parametrize("ground", ["default-bg", "code-bg"])
-def test_links_can_be_read_in_light_and_dark(scheme, link, ground):
-    css = (SITE / "style.css").read_text(encoding="utf-8")
-    block = re.search(rf'\[data-md-color-scheme="{scheme}"\] {{(.*?)}}', css, re.DOTALL)[1]
-    colors = dict(re.findall(r"--md-([\w-]+)-color: (#[0-9a-f]{6});", block))
-    assert contrast(colors[link], colors[ground]) >= 4.5
-
-
 def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
     def code(source, **output):
         return {"cell_type": "code", "source": [source], "outputs": [output] if output else []}
 
     cells = [
-        {"cell_type": "markdown", "source": ["# Waves"]},
+        {"cell_type": "markdown", "source": ["# Waves\n", "[Tides](tides.ipynb)."]},
         code("print(1)", output_type="stream", text=["1\n"]),
         code("draw()", output_type="display_data", data={"image/png": "aGk="}),
         code("table", output_type="execute_result", data={"text/html": ["<table></table>"]}),
@@ -167,7 +140,12 @@ def test_a_notebook_becomes_a_page_with_its_outputs(tmp_path):
     (tmp_path / "waves.ipynb").write_text(json.dumps({"cells": cells}, indent=1))
     page = notebooks.convert(tmp_path / "waves.ipynb")
     assert page.pictures == {"waves-1.png": b"hi"}
-    for part in ("```python\nprint(1)\n```\n\n```text\n1\n```", "(waves-1.png)", "<table>"):
+    for part in (
+        "```python\nprint(1)\n```\n\n```text\n1\n```",
+        "(waves-1.png)",
+        "<table>",
+        "(tides.md)",
+    ):
         assert part in page.text
     assert hooks.title(tmp_path / "waves.ipynb") == "Waves"
 

@@ -29,7 +29,6 @@ ALLOWED = {
     ("ansatz/cli/names.py", "importlib.import_module"): "the registries, by a table in that file",
     ("ansatz/cli/doctor.py", "importlib.import_module"): "optional packages, listed in that file",
     ("ansatz/networks/checkpoint.py", "torch.load"): "weights_only=True, tested with canaries",
-    ("ansatz/bench/suites.py", "importlib.import_module"): "the suites, by a table in that file",
 }
 
 

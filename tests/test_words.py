@@ -51,7 +51,7 @@ class Use(NamedTuple):
 
 # "Cell" means a pixel, a voxel or a sample where all three are meant (docs/glossary.md).
 GRIDS = [
-    *("docs/attribution.md", "docs/convolution.md", "docs/glossary.md", "docs/images.md"),
+    *("docs/attribution.md", "docs/convolution.md", "docs/glossary.md"),
     *("src/ansatz/attribution/", "src/ansatz/data/augmentation/", "src/ansatz/figures/montage.py"),
     *("src/ansatz/fitting/contracts/", "src/ansatz/layers/", "src/ansatz/networks/"),
     *("src/ansatz/onnx/", "src/ansatz/spec.py", "src/ansatz/symmetry/"),

@@ -17,8 +17,7 @@ from ansatz.likelihoods import NormalDistribution, Poisson
 from ansatz.outcomes.report.horizons import calibrate
 from ansatz.outcomes.report.survival_calibration import draw_horizon
 from ansatz.report.corp import reliability
-from ansatz.report.coverage import draw_coverage
-from ansatz.report.intervals import by_width, intervals
+from ansatz.report.interval_coverage import by_width, draw_coverage, intervals
 from ansatz.report.pit import draw_pit, pit_histogram
 from ansatz.report.quantile_residuals import draw_quantile_lines, draw_uniform_qq, quantile_lines
 from ansatz.report.reliability import draw_reliability
@@ -32,7 +31,7 @@ GREY = "#7a8089"  # reads on white and on near-black; a page's own ink cannot re
 
 
 def save(name: str, panels: Sequence[Panel], width: float = 1.75, height: float = 1.9) -> None:
-    """One row of small panels under their titles."""
+    """Writes one row of small panels under their titles."""
     IMAGES.mkdir(parents=True, exist_ok=True)
     with figure(width * len(panels), height) as paper:
         for axes, (title, draw) in zip(
@@ -54,7 +53,7 @@ def normal_transform(mean: float, sd: float, rows: int = 2000, said: float = 1.0
 
 
 def draw_pit_panels() -> None:
-    """Right, too narrow, too wide, biased."""
+    """Draws transforms: right, too narrow, too wide, biased."""
     cases = {
         "right": (0.0, 1.0),
         "too narrow": (0.0, 1.5),
@@ -75,7 +74,7 @@ def draw_pit_panels() -> None:
 
 
 def draw_coverage_panels() -> None:
-    """A likelihood whose spread varies more than that of the outcomes."""
+    """Draws predicted standard deviations that vary more than those of the outcomes."""
     sd = torch.linspace(0.6, 1.6, 3000, dtype=torch.float64)
     distribution = NormalDistribution(torch.zeros_like(sd), sd)
     right = by_width(intervals(distribution, distribution.sample(), 0.9))
@@ -104,7 +103,7 @@ def counts(excess: float, rows: int = 400) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_residual_panels() -> None:
-    """Counts of the right likelihood, and overdispersed ones."""
+    """Draws residuals of the right likelihood and of overdispersed counts."""
     panels: list[Panel] = []
     for title, excess in (("right", 0.0), ("overdispersed", 0.5)):
         u, mean = counts(excess)
@@ -121,7 +120,7 @@ def draw_residual_panels() -> None:
 
 
 def draw_classic_panels() -> None:
-    """A bend that the model has missed, a spread that grows, a heavy tail."""
+    """Draws a bend that the model has missed, a growing scale, a heavy tail."""
     rng = np.random.default_rng(0)
     x = np.sort(rng.random(400))
 
@@ -141,7 +140,7 @@ def draw_classic_panels() -> None:
 
 
 def draw_reliability_panels() -> None:
-    """Right, too sure, not sure enough."""
+    """Draws probabilities that are right, too sure, not sure enough."""
     rng = np.random.default_rng(0)
     truth = rng.beta(0.9, 0.9, 3000)
     event = rng.random(3000) < truth
@@ -162,7 +161,7 @@ def draw_reliability_panels() -> None:
 
 
 def draw_survival_panels() -> None:
-    """Right risks, and risks that are spread too far."""
+    """Draws right risks, and risks that are too extreme."""
     rng = np.random.default_rng(0)
     score = rng.normal(size=1500)
     event_time, censored = rng.exponential(np.exp(-0.8 * score)), rng.exponential(2.0, 1500)

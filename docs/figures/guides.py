@@ -213,6 +213,57 @@ def compare() -> Figure:
     return figure
 
 
+def tune() -> Figure:
+    """Draws the scores of the trials of a search, beside the default recipe."""
+    import tempfile
+
+    import ansatz
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, 300)
+    table = pd.DataFrame({"x": x, "y": np.sin(2 * x) + 0.3 * rng.normal(size=300)})
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder, "model")
+        ansatz.tune(table, target="y", likelihood="normal", searches=20, folds=3, out=out,
+                    options={"epochs": 20})  # fmt: skip
+        trials = ansatz.load(out).evidence_["tuning"]["trials"]
+    scores = np.array([np.mean(trial["scores"]) for trial in trials])
+    figure, ax = plt.subplots(figsize=(5.2, 2.4))
+    ax.axhline(scores[0], color=ORANGE, ls="--", label="default recipe")
+    ax.plot(np.arange(1, len(scores)), scores[1:], "o", color=GREY, ms=4, label="trial")
+    ax.step(np.arange(len(scores)), np.maximum.accumulate(scores), where="post", color=BLUE,
+            label="best so far")  # fmt: skip
+    ax.set(xlabel="trial", ylabel="log score, mean of 3 folds", xticks=range(0, 21, 5))
+    ax.set_ylim(bottom=max(scores.min(), scores[0] - 1.5) - 0.05)
+    ax.legend(loc="lower right")
+    return figure
+
+
+def symmetry() -> Figure:
+    """Draws how far three networks are from commuting with rotations and flips."""
+    from ansatz.symmetry import GroupAverage, certify
+
+    x = torch.randn(8, 1, 16, 16)
+    padded = torch.nn.Conv2d(1, 4, 3, padding=1)
+    wrapped = torch.nn.Conv2d(1, 4, 3, padding=1, padding_mode="circular")
+    cases = {
+        "zero padding\ncyclic shifts": (padded, "cyclic_shift"),
+        "circular padding\ncyclic shifts": (wrapped, "cyclic_shift"),
+        "zero padding\nrotations and flips": (padded, "dihedral"),
+        "group average\nrotations and flips": (GroupAverage(padded, "dihedral"), "dihedral"),
+    }
+    found = [certify(network, x, group, kind="equivariant").relative
+             for network, group in cases.values()]  # fmt: skip
+    figure, ax = plt.subplots(figsize=(5.2, 2.2))
+    colors = [ORANGE if value > 1e-3 else BLUE for value in found]
+    found = np.maximum(found, 10**-7.9)  # also 0 shall have a bar
+    ax.barh(range(4), np.log10(found) + 8, left=-8, color=colors, height=0.6)
+    ax.set(yticks=range(4), yticklabels=list(cases), xlabel="relative violation, powers of ten",
+           xlim=(-8, 2), xticks=range(-8, 3, 2))  # fmt: skip
+    ax.invert_yaxis()
+    return figure
+
+
 def augmentation() -> Figure:
     """One image under several augmentations."""
     from ansatz.data import augmentation as library
@@ -265,7 +316,7 @@ DRAWINGS: dict[str, Callable[[], Figure]] = {
     "ten-minutes": ten_minutes, "tables": tables, "images": images, "segmentation": segmentation,
     "survival": survival, "rankings": rankings, "linear-models": linear_models,
     "ensembles": ensembles, "compare": compare, "augmentation": augmentation,
-    "attribution": attribution,
+    "attribution": attribution, "tune": tune, "symmetry": symmetry,
 }  # fmt: skip
 PICTURES = ("images", "segmentation", "augmentation", "attribution")  # pixels: PNG is smaller
 

@@ -92,7 +92,7 @@ def atom(ax: Axes, place: float, height: float, colour: str) -> None:
 
 
 def normal() -> Figure:
-    """Two means, two spreads."""
+    """Two means, two standard deviations."""
     pairs = [(0, 1), (0, 0.5), (1.5, 2)]
     made = [likelihoods.NormalDistribution(number(m), number(s)) for m, s in pairs]
     labels = [f"μ = {m}, σ = {s}" for m, s in pairs]
@@ -100,7 +100,7 @@ def normal() -> Figure:
 
 
 def laplace() -> Figure:
-    """The peak, beside the normal distribution of equal spread."""
+    """The peak, beside the normal distribution with the same standard deviation."""
     made = [
         (f"b = {b}", likelihoods.LaplaceDistribution(number(0), number(b))) for b in (0.5, 1, 2)
     ]
@@ -185,7 +185,7 @@ def quantiles() -> Figure:
 
 
 def _fan(x: Tensor) -> Tensor:
-    """Raw numbers whose quantiles swing, and spread with x, upwards more than downwards."""
+    """Raw numbers whose quantiles swing and move apart with x, upwards more than downwards."""
     spread = 0.25 + 0.09 * x
     steps = [inverse(factor * spread) for factor in (0.8, 1.5, 0.55, 0.75)]
     return torch.stack([2 + 1.5 * torch.sin(0.7 * x), *steps], -1)
@@ -215,7 +215,7 @@ def gamma() -> Figure:
 
 
 def log_normal() -> Figure:
-    """One median, three spreads of the logarithm."""
+    """One median, three standard deviations of the logarithm."""
     made = [
         (f"μ = log 2, σ = {s}", likelihoods.LogNormalDistribution(number(2).log(), number(s)))
         for s in (0.2, 0.5, 1)
@@ -499,7 +499,7 @@ def _with_zeros(counts: Any, share: float, labels: tuple[str, str], top: float) 
 
 
 def zero_inflated_poisson() -> Figure:
-    """The zeros that are no counts."""
+    """The zeros that are not counts."""
     counts = likelihoods.PoissonDistribution(number(4).log())
     return _with_zeros(counts, 0.3, ("(1 − π) Poisson, μ = 4", "π = 0.3"), 0.36)
 

@@ -1,4 +1,4 @@
-"""One look for all figures: no ground, mid-tones that read on white and on black, little ink."""
+"""Defines the look of the figures: transparent, mid-tones that read on white and on black."""
 
 import re
 from pathlib import Path
@@ -49,7 +49,7 @@ STYLE = {
 
 
 def axes(x: str = "y", y: str = "", **options: Any) -> tuple[Figure, Axes]:
-    """A figure of the common size; without a name, the vertical axis is left out."""
+    """Makes a figure of the common size; without a name, the vertical axis is left out."""
     figure, ax = plt.subplots(**options)
     ax.set_xlabel(x)
     if y:

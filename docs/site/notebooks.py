@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+_LINKS = re.compile(r"\(([\w-]+)\.ipynb\)")  # to other notebooks, which are pages here
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -24,7 +25,7 @@ def convert(path: Path) -> Notebook:
     for cell in cells:
         source = "".join(cell["source"]).rstrip()
         if cell["cell_type"] == "markdown":
-            parts.append(source)
+            parts.append(_LINKS.sub(r"(\1.md)", source))
         elif cell["cell_type"] == "code" and source:
             parts.append(f"```python\n{source}\n```")
             for output in cell["outputs"]:

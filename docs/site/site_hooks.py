@@ -28,6 +28,9 @@ SECTIONS = {
     "About": ("glossary", "benchmarks", "formats", "architecture"),
 }  # fmt: skip
 
+PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}  # of the root
+
+_LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 _OUTSIDE = re.compile(r"\]\(\.\./(?!reference)([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -66,14 +69,14 @@ def on_config(config: Any) -> Any:
     """Sets the navigation."""
     start, guides, *others, about = guide()[1:]
     ((_, last),) = about.items()
-    last.append({"Changelog": "changelog.md"})
+    last += [{title(ROOT / source): page} for source, page in PAGES.items()]
     home = {"Home": "index.md"}
     config.nav = [home, start, guides, *notebook_pages(), *others, about, *gallery()]
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the reference, the notebooks, the changelog and files outside docs/ that pages link."""
+    """Adds the reference, the notebooks, pages of the root and other files that pages link to."""
     FORMULAS.found.clear()
 
     def add(path: str, content: str | bytes) -> None:
@@ -95,11 +98,19 @@ def on_files(files: Any, config: Any) -> Any:
         add(f"notebooks/{path.stem}.md", notebook.text)
         for name, picture in notebook.pictures.items():
             add(f"notebooks/{name}", picture)
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    add("changelog.md", re.sub(r"\]\(docs/", "](", changelog))
-    for source in {path for page in DOCS.glob("*.md") for path in _linked(page)}:
+    linked = {path for page in DOCS.glob("*.md") for path in _linked(page)}
+    for source, page_name in PAGES.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        linked |= {path for path in _LINK.findall(text) if not path.startswith("docs/")}
+        add(page_name, _LINK.sub(lambda match: f"]({_place(match[1])}", text))
+    for source in linked - set(PAGES):
         add(f"files/{source}", (ROOT / source).read_bytes())
     return files
+
+
+def _place(path: str) -> str:
+    """Where the site has a file of the repository."""
+    return PAGES.get(path) or (path[5:] if path.startswith("docs/") else f"files/{path}")
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
@@ -107,7 +118,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     if page.file.src_uri.startswith("reference/"):
         return markdown  # mkdocstrings replaces them
     if "/" not in page.file.src_uri:  # a page in a folder links to its neighbours
-        markdown = _OUTSIDE.sub(r"](files/\1)", markdown)
+        markdown = _OUTSIDE.sub(lambda match: f"]({_place(match[1])})", markdown)
     return FORMULAS.hide(markdown)
 
 

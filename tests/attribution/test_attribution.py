@@ -345,7 +345,7 @@ def test_an_output_that_ignores_x_has_no_attributions():
         (lambda f, x: saliency(f, x, lambda y: y), r"each of 3 examples, got \(3, 3\)"),
         (lambda f, x: integrated_gradients(f, x, rule="simpson"), "gauss or midpoint"),
         (lambda f, x: integrated_gradients(f, x, steps=0), "1 or more, got 0"),
-        (lambda f, x: occlusion(f, x, window=7), r"from 1 to \(6, 6\) cells, got 7"),
+        (lambda f, x: occlusion(f, x, window=7), r"from 1 to \(6, 6\) pixels, got 7"),
         (lambda f, x: occlusion(f, x, window=2, stride=3), r"at most its window, \(2, 2\), got 3"),
         (lambda f, x: occlusion(f, x, fill=torch.zeros(4)), r"\(3, 2, 6, 6\), got \(4,\)"),
         (

@@ -20,8 +20,8 @@ from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.tensor_structure import Read, TensorStructure
 from ansatz.fitting.training import train
-from ansatz.inference.ensemble import EnsemblePosterior
-from ansatz.inference.training import member_folder
+from ansatz.inference.ensemble_posterior import EnsemblePosterior
+from ansatz.inference.member_training import member_folder
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec, TargetSpec
 from ansatz.structures.vector.rows import TableRows

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from ansatz.bench.finding import Bar, Finding
+from ansatz.bench.finding import Bound, Finding
 from ansatz.bench.image_quality import epochs_within
 from ansatz.bench.race import Race, Time
 
@@ -12,39 +12,39 @@ def race(**seconds):
 
 
 def test_under_at_least_the_ratio_is_how_many_times_as_fast_we_are():
-    found = Finding.of("x", race(ours=[1, 1], slow=[3, 3]), {"slow": Bar(at_least=2.5)})
+    found = Finding.of("x", race(ours=[1, 1], slow=[3, 3]), {"slow": Bound(at_least=2.5)})
     assert found.ratio["slow"].median == 3 and found.holds
 
 
 def test_under_at_most_the_ratio_is_ours_over_theirs():
-    found = Finding.of("x", race(ours=[3, 3], limit=[1, 1]), {"limit": Bar(at_most=2)})
+    found = Finding.of("x", race(ours=[3, 3], limit=[1, 1]), {"limit": Bound(at_most=2)})
     assert found.ratio["limit"].median == 3 and not found.holds
 
 
 def test_a_bar_of_who_did_not_run_is_left_out_and_they_are_missing():
-    bars = {"skorch": Bar(at_least=2), "b": Bar(at_least=1)}
+    bars = {"skorch": Bound(at_least=2), "b": Bound(at_least=1)}
     found = Finding.of("x", race(ours=[1], b=[2]), bars, missing=["skorch"])
     assert found.holds and found.missing == ["skorch"] and list(found.limit) == ["b"]
 
 
 def test_what_could_not_be_measured_does_not_pass():
-    assert not Bar(at_most=1).met(None) and not Bar(at_least=0).met(math.nan)
+    assert not Bound(at_most=1).met(None) and not Bound(at_least=0).met(math.nan)
 
 
 @pytest.mark.parametrize("value, passes", [(0.86, False), (0.87, True), (0.95, True), (1, False)])
 def test_a_bar_may_have_two_sides(value, passes):
-    assert Finding("c", "share", value, limit={"ours": Bar(0.87, 0.95)}).holds == passes
+    assert Finding("c", "share", value, limit={"ours": Bound(0.87, 0.95)}).holds == passes
 
 
 def test_the_document_has_the_announced_keys():
-    found = Finding.of("x", race(ours=[1, 2], b=[2, 6]), {"b": Bar(at_least=2)}).to_dict()
+    found = Finding.of("x", race(ours=[1, 2], b=[2, 6]), {"b": Bound(at_least=2)}).to_dict()
     assert {"name", "ours", "peers", "limit", "unit", "ratio"} <= set(found)
     assert found["ratio"] == {"b": 2.5} and found["limit"] == {"b": {"at_least": 2}}
     assert found["wall ratio"] == {"b": 2.5} and found["rounds"] == 2
 
 
 def test_a_bar_is_written_with_its_sides():
-    bars = Bar(0.87, 0.95), Bar(at_least=2.0), Bar(at_most=1.5), Bar()
+    bars = Bound(0.87, 0.95), Bound(at_least=2.0), Bound(at_most=1.5), Bound()
     assert [str(bar) for bar in bars] == ["0.87 to 0.95", ">= 2", "<= 1.5", "any"]
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from ansatz.bench import image_quality
-from ansatz.bench.finding import Options
+from ansatz.bench.finding import BenchOptions
 from ansatz.bench.image_quality import Goal
 from ansatz.data import Dataset
 from ansatz.data.grids import Grids, Masks
@@ -34,11 +34,11 @@ def halves(monkeypatch):
 def test_the_published_test_images_judge_and_a_stopped_run_goes_on(halves, tmp_path):
     path = tmp_path / "quality-images.jsonl"
     options = {"only": ("toy",), "folder": tmp_path}
-    error, epochs, minutes = image_quality.quality_images(Options(splits=(0,), **options))
+    error, epochs, minutes = image_quality.quality_images(BenchOptions(splits=(0,), **options))
     assert error.ours == pytest.approx(5 / 20) and error.holds and error.facts["seeds"] == 1
     assert epochs.ours > 1 and 0 < minutes.ours < 5 and error.facts["network"] == "linear_grid"
     before = path.read_text()
-    again = image_quality.quality_images(Options(splits=(0, 1), **options))
+    again = image_quality.quality_images(BenchOptions(splits=(0, 1), **options))
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert path.read_text().startswith(before) and [row["seed"] for row in rows] == [0, 1]
     assert again[0].facts["errors"] == [row["error"] for row in rows]
@@ -50,9 +50,9 @@ def test_fresh_does_again_what_is_asked_for_and_keeps_the_rest(halves, monkeypat
     row = {"error": 0.1, "nll": 0.2, "epochs": 3.0, "seconds": 1.0, "threads": 1}
     row |= {"network": "toy", "parameters": 9, "recipe": "short"}
     monkeypatch.setattr(image_quality, "_fit", lambda *key: fits.append(key) or row)
-    image_quality.quality_images(Options(splits=(0, 1), folder=tmp_path))
+    image_quality.quality_images(BenchOptions(splits=(0, 1), folder=tmp_path))
     assert fits == [("toy", 0), ("toy", 1), ("other", 0), ("other", 1)]
-    asked = Options(splits=(1,), only=("other",), folder=tmp_path, fresh=True)
+    asked = BenchOptions(splits=(1,), only=("other",), folder=tmp_path, fresh=True)
     image_quality.quality_images(asked)
     assert fits[4:] == [("other", 1)]
     assert len((tmp_path / "quality-images.jsonl").read_text().splitlines()) == 4
@@ -73,7 +73,7 @@ def test_bars_are_those_of_the_mean_over_seeds_and_of_the_longest_fit():
 
 def test_a_set_that_is_not_there_is_named():
     with pytest.raises(UsageError, match=r"no case is called 'imagenet'.*mnist, fashion-mnist"):
-        image_quality.quality_images(Options(only=("imagenet",)))
+        image_quality.quality_images(BenchOptions(only=("imagenet",)))
 
 
 @pytest.fixture
@@ -93,13 +93,13 @@ def squares(monkeypatch):
         masks=Masks.coded(masks, "masks", classes=("cell", "membrane")),
     )
     monkeypatch.setattr("ansatz.data.load", lambda name: data)
-    monkeypatch.setattr(image_quality, "LEARNED", 6)
+    monkeypatch.setattr(image_quality, "TRAINING", 6)
     monkeypatch.setattr(image_quality, "OURS", "linear_pixels")
     return masks[6:]
 
 
 def test_the_last_slices_judge_and_the_window_has_no_more_time(squares, tmp_path):
-    options = Options(splits=(0,), folder=tmp_path)
+    options = BenchOptions(splits=(0,), folder=tmp_path)
     dice, beside, error = image_quality.quality_segmentation(options)
     (row,) = map(json.loads, (tmp_path / "quality-segmentation.jsonl").read_text().splitlines())
     window = row["sliding window"]

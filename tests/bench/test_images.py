@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ansatz.bench import image_peers, image_task, images
-from ansatz.bench.finding import Options
+from ansatz.bench.finding import BenchOptions
 from ansatz.bench.image_task import ImageTask, digits, photographs
 from ansatz.data import Dataset
 from ansatz.data.grids import Grids
@@ -177,7 +177,7 @@ def test_tasks_are_the_first_training_images_with_their_classes(monkeypatch, mak
 
 
 def test_a_missing_peer_is_reported_and_no_error(toys):
-    lenet5, augmentation, resnet18 = images.speed_images(Options(rounds=1, threads=1))
+    lenet5, augmentation, resnet18 = images.speed_images(BenchOptions(rounds=1, threads=1))
     assert set(lenet5.missing) == {"keras", "lightning", "lightning, fused"}
     assert set(lenet5.peers) == {"hand loop"} and not lenet5.limit and lenet5.holds
     assert set(lenet5.facts["training score"]) == {"ours", "augmented", "hand loop"}
@@ -190,12 +190,12 @@ def test_a_missing_peer_is_reported_and_no_error(toys):
 
 
 def test_one_case_can_be_measured_alone(toys):
-    options = Options(rounds=1, threads=1, only=("augmentation",))
+    options = BenchOptions(rounds=1, threads=1, only=("augmentation",))
     (found,) = images.speed_images(options)
     assert found.name == "augmentation" and set(found.limit) == {"without"}
 
 
 def test_without_the_source_tree_the_loop_by_hand_is_missing(toys, monkeypatch, tmp_path):
     monkeypatch.setattr(image_task, "script", lambda: tmp_path / "resnet_loop.py")
-    (found,) = images.speed_images(Options(rounds=1, threads=1, only=("resnet18",)))
+    (found,) = images.speed_images(BenchOptions(rounds=1, threads=1, only=("resnet18",)))
     assert found.missing == ["keras", "hand loop"] and found.peers == {}

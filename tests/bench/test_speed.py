@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from ansatz.bench import speed
-from ansatz.bench.finding import Options
+from ansatz.bench.finding import BenchOptions
+from ansatz.bench.mlp_task import hand_loop, large, network, tiny
 from ansatz.bench.peers import PEERS, installed
 from ansatz.bench.speed import ours
-from ansatz.bench.task import hand_loop, large, network, tiny
 from ansatz.estimators import Classifier, Regressor
 
 
@@ -73,7 +73,7 @@ def test_digits_are_generated_where_mnist_is_not(monkeypatch, tmp_path):
 
 def test_a_missing_peer_is_reported_and_no_error(monkeypatch):
     monkeypatch.setattr("ansatz.bench.peers.installed", lambda name: name == "hand loop")
-    monkeypatch.setattr("ansatz.bench.task.tiny", lambda seed: tiny(seed, epochs=1))
-    (found,) = speed.speed_tiny(Options(rounds=1))
+    monkeypatch.setattr("ansatz.bench.mlp_task.tiny", lambda seed: tiny(seed, epochs=1))
+    (found,) = speed.speed_tiny(BenchOptions(rounds=1))
     assert set(found.missing) >= {"skorch", "keras", "scikit-learn"} and not found.limit
     assert set(found.peers) == {"hand loop", "matrix products"} and found.holds

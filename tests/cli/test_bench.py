@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ansatz.bench import suites
-from ansatz.bench.finding import Bar, Finding
+from ansatz.bench.finding import Bound, Finding
 from ansatz.bench.race import Quartiles
 from ansatz.errors import UsageError
 
@@ -27,7 +27,7 @@ def suite(monkeypatch):
 
 
 def test_a_table_with_ratio_spread_limit_and_verdict(command, suite):
-    suite.found[0].limit = {"b": Bar(at_least=2)}
+    suite.found[0].limit = {"b": Bound(at_least=2)}
     done = command("bench")
     assert done.status == 0
     assert "3.00" in done.out and "2.90 to 3.10" in done.out and ">= 2" in done.out
@@ -35,7 +35,7 @@ def test_a_table_with_ratio_spread_limit_and_verdict(command, suite):
 
 
 def test_a_bar_that_is_not_met_is_status_1(command, suite):
-    suite.found[0].limit = {"b": Bar(at_least=4)}
+    suite.found[0].limit = {"b": Bound(at_least=4)}
     done = command("bench", "toy")
     assert done.status == 1 and "NOT MET" in done.out
 
@@ -47,7 +47,7 @@ def test_a_missing_peer_is_said_and_is_no_failure(command, suite):
 
 
 def test_json_is_one_document_of_the_announced_shape(command, suite):
-    suite.found[0].limit = {"b": Bar(at_least=2)}
+    suite.found[0].limit = {"b": Bound(at_least=2)}
     (row,) = json.loads(command("bench", "--json").out)
     assert row["name"] == "toy" and row["ours"] == 1 and row["peers"] == {"b": 3}
     assert row["limit"] == {"b": {"at_least": 2}} and row["ratio"] == {"b": 3}

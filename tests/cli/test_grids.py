@@ -164,7 +164,7 @@ def test_the_augmentation_can_be_said(command, inside, tmp_path):
     out = tmp_path / "varied"
     words = ("fit", "digits", "--set", "augment=shift,noise", *QUICK, "--out", out)
     assert inside(command, *words).status == 0
-    assert "varied examples (shift, noise)" in inside(command, "inspect", out).out
+    assert "augmented examples (shift, noise)" in inside(command, "inspect", out).out
     odd = inside(command, "fit", "digits", "--set", "augment=flipp", *QUICK, "--out", out / "b")
     assert odd.status == 2 and "Did you mean 'flip'?" in odd.err
 

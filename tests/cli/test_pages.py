@@ -63,7 +63,7 @@ def work(tmp_path_factory):
     return folder
 
 
-def test_a_stack_with_masks_is_fitted_by_page_and_told(inside):
+def test_a_stack_with_masks_is_fitted_by_page_with_a_note(inside):
     done = inside("fit", "cells.tif", "--masks", "cells-labels.tif", "--dry-run", "--out", "m")
     assert done.status == 0, done.err
     assert "10 examples of 1 x 12 x 12 numbers" in done.out
@@ -88,7 +88,7 @@ def test_masks_of_a_stack_are_a_stack(inside, work, tmp_path):
     assert shares["share_255"].tolist() == [(page == 255).mean() for page in found]
 
 
-def test_another_stack_is_judged_by_masks_that_are_named(inside):
+def test_another_stack_is_evaluated_by_masks_that_are_named(inside):
     done = inside("evaluate", "cells-model", "more.tif", "--masks", "more-labels.tif", "--json")
     assert json.loads(done.out)["dice"] > 0.8, done.err
     assert inside("evaluate", "cells-model", "cells.tif").status == 0  # the fit's own masks

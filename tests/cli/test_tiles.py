@@ -45,7 +45,7 @@ def work(tmp_path_factory):
     return folder
 
 
-def test_a_single_volume_is_fitted_and_judged_by_its_tiles(inside, tmp_path):
+def test_a_single_volume_is_fitted_and_evaluated_by_its_tiles(inside, tmp_path):
     done = inside("fit", "one", "--tiles", "5", *QUICK, "--out", tmp_path / "m")
     assert done.status == 0 and "4 train, 1 test" in done.out, done.err
     assert "5 tiles of 9 x 14 x 12 along its longest axis, the depth of 41 pixels" in done.err
@@ -56,7 +56,7 @@ def test_a_plan_is_of_tiles(inside):
     assert done.status == 0 and "5 examples of 1 x 9 x 14 x 12 numbers" in done.out, done.err
 
 
-def test_whole_volumes_of_another_size_are_predicted_and_judged(inside, tmp_path):
+def test_whole_volumes_of_another_size_are_predicted_and_evaluated(inside, tmp_path):
     done = inside("predict", "model", "other/images", "--out", tmp_path / "masks")
     assert done.status == 0 and "1 masks" in done.out, done.err
     done = inside("evaluate", "model", "other", "--json")
@@ -156,6 +156,6 @@ def test_a_killed_run_goes_on_to_the_same_bits(work, tmp_path, monkeypatch):
         assert (one == two).all()
 
 
-def test_a_model_knows_whole_examples_whose_tiles_it_learned_from(work):
+def test_a_model_knows_whole_examples_whose_tiles_it_trained_on(work):
     model = ansatz.load(work / "model")
     assert model.duplicates(work / "one").all() and not model.duplicates(work / "other").any()

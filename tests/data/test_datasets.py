@@ -90,7 +90,7 @@ def test_the_leak_of_bike_sharing_is_found():
 
 
 @here("wine")
-def test_a_quarter_of_wine_test_rows_are_copies():
+def test_a_quarter_of_wine_test_rows_are_duplicates():
     dataset = load("wine")
     keys = row_keys(dataset.frame)
     shares = [find_duplicates(keys[a], keys[b]).mean() for a, b in dataset.splits]
@@ -98,7 +98,7 @@ def test_a_quarter_of_wine_test_rows_are_copies():
 
 
 @here("whas")
-def test_most_whas_test_rows_are_copies():
+def test_most_whas_test_rows_are_duplicates():
     dataset = load("whas")
     train, test = dataset.split()
     keys = row_keys(dataset.frame.drop(columns=["time", "event"]))
@@ -192,7 +192,7 @@ def test_no_network_says_where_to_put_the_file(offline):
         download.find_bundle("mine", MINE)
 
 
-def test_a_user_without_a_home_is_told(offline, monkeypatch):
+def test_a_user_without_a_home_is_noted(offline, monkeypatch):
     offline(Reply(CONTENT))
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.delenv("LOCALAPPDATA")

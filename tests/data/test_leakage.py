@@ -50,7 +50,7 @@ def test_few_rows_or_many_columns_do_not_look_like_a_leak():
     assert leaks(BASE.iloc[:5]) == []
 
 
-def test_dates_and_repeated_ids_without_a_split_are_told():
+def test_dates_and_repeated_ids_without_a_split_are_noted():
     frame = BASE.assign(
         day=pd.date_range("2024-01-01", periods=N).astype(str), patient_id=np.arange(N) // 3
     )
@@ -65,11 +65,11 @@ def test_missing_and_huge_features_do_not_disturb():
     assert leaks(frame) == []
 
 
-def test_copies_between_two_files_are_counted():
+def test_duplicates_between_two_files_are_counted():
     train = pd.DataFrame({"a": [1, 2, 3], "s": ["x", "y", "z"]})
     test = pd.DataFrame({"s": ["x", "q", "y", "y"], "a": [1.0, 1.0, 2.0, np.nan]})
     assert find_duplicates(row_keys(train), row_keys(test)).tolist() == [True, False, True, False]
 
 
-def test_copies_of_rows_do_not_make_a_measurement_stand_for_its_outcome():
+def test_duplicate_rows_do_not_make_a_measurement_stand_for_its_outcome():
     assert leaks(pd.concat([BASE] * 3, ignore_index=True)) == []

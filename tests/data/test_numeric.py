@@ -76,7 +76,7 @@ def test_any_function_that_is_linear_between_the_edges_is_a_linear_map_of_them()
     assert residual < 1e-20
 
 
-def test_edges_are_spread_over_different_values_not_over_rows():
+def test_edges_are_even_over_different_values_not_over_rows():
     column = np.concatenate([np.zeros(9_000), np.arange(1.0, 101.0)])
     bins = Bins.fit(column, np.ones(len(column)), count=10)
     np.testing.assert_allclose(bins.edges, np.arange(0, 101, 10))

@@ -93,14 +93,14 @@ def test_a_column_that_was_always_missing_says_nothing_when_it_comes_back():
     assert_close(features[0], features[1])
 
 
-def test_a_number_missing_for_the_first_time_is_the_mean_and_is_told():
+def test_a_number_missing_for_the_first_time_is_the_mean_with_a_note():
     preprocessor = Preprocessor.fit({"a": [1.0, 2.0, 3.0]}, purpose="linear")
     with pytest.warns(DataWarning, match="column 'a': 2 rows are missing and none was"):
         (z,) = preprocessor.transform({"a": [np.nan, 5.0, np.nan]})
     assert_close(z[:, 0], torch.tensor([2.0, 5.0, 2.0]))
 
 
-def test_an_unseen_level_is_all_zeros_and_is_told():
+def test_an_unseen_level_is_all_zeros_with_a_note():
     preprocessor = Preprocessor.fit({"s": ["a", "b", None]})
     assert preprocessor.feature_names == ["s[a]", "s[b]", "s[(missing)]"]
     notes = []
@@ -315,7 +315,7 @@ def test_a_damaged_state_is_refused():
             Preprocessor.from_state(damaged)
 
 
-def test_what_cannot_be_learned_from_is_refused():
+def test_what_cannot_be_trained_on_is_refused():
     with pytest.raises(DataError, match="no column is left"):
         Preprocessor.fit({"a": [1, 1, 1]})
     with pytest.raises(DataError, match="no rows"):

@@ -60,7 +60,7 @@ def test_distinct_rows_meet_the_fractions_and_none_is_empty_or_lost(n, test, val
 
 @given(st.lists(st.integers(0, 8), min_size=3, max_size=60), st.integers(0, 100))
 @settings(max_examples=80, deadline=None)
-def test_copies_fall_on_one_side(values, seed):
+def test_duplicates_fall_on_one_side(values, seed):
     distinct = set(values)
     if len(distinct) < 3:
         return

@@ -222,7 +222,7 @@ def test_a_damaged_parquet_file_is_one_line(tmp_path, damage):
         whole(open_blocks(path, tmp_path))
 
 
-def test_a_full_disk_is_told(tmp_path, csv):
+def test_a_full_disk_is_noted(tmp_path, csv):
     try:
         full = open("/dev/full", "wb")
     except OSError:
@@ -333,7 +333,7 @@ def test_the_split_differs_from_that_in_memory_only_between_the_cuts():
     assert here <= there or there <= here
 
 
-def test_groups_and_copies_fall_on_one_side():
+def test_groups_and_duplicates_fall_on_one_side():
     groups = pd.Series(np.repeat(np.arange(200), 5))
     split = HashSplit(0, 0.3, 0.2)
     parts = split.parts(split.group_keys(groups, np.arange(1_000)))

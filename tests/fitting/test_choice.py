@@ -5,7 +5,7 @@ import torch
 from ansatz import Regressor
 from ansatz.fitting.choice import (
     MOST_ROWS,
-    Choice,
+    LikelihoodChoice,
     LikelihoodScore,
     _decide,
     _sample,
@@ -102,7 +102,7 @@ def test_a_choice_prints_its_table_and_gives_it_as_json():
         LikelihoodScore("normal", -1.02, 0.02, 0.01),
         LikelihoodScore("student_t", -1.0, 0.0, 0.0),
     )
-    choice = Choice("student_t", table, "", ())
+    choice = LikelihoodChoice("student_t", table, "", ())
     assert str(choice).splitlines()[1].split() == ["student_t", "-1.0000"]
     assert choice.to_dicts()[0] == {
         "likelihood": "normal",

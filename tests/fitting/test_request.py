@@ -12,7 +12,7 @@ from ansatz.errors import UsageError
 from ansatz.estimators import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import TuneOptions, declared
-from ansatz.fitting.options.tables import SearchOptions
+from ansatz.fitting.options.commands import SearchOptions
 from ansatz.fitting.provenance import Provenance, provenance_of
 from ansatz.fitting.request import OWNERS, settings_of
 

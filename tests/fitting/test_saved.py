@@ -17,6 +17,7 @@ from torch import nn
 import ansatz
 from ansatz import Classifier, Regressor
 from ansatz.errors import AnsatzError, ModelError, UsageError
+from ansatz.fitting.specification import _of_format_2
 from ansatz.likelihoods import Poisson
 from ansatz.storage import encode_json, read_json, read_tensors, write_folder
 
@@ -406,3 +407,9 @@ def test_class_weights_found_by_a_rule_come_back(tmp_path):
     model = Classifier("cross_entropy", likelihood_options=options, **TINY).fit(x, y)
     again = ansatz.load(model.save(tmp_path / "model"))
     assert_array_equal(again.predict_proba(x), model.predict_proba(x))
+
+
+def test_format_2_called_tiles_pieces():
+    old = {"uses": None, "evidence": {"origin": {"request": {"pieces": 4, "size": [8]}}}}
+    asked = _of_format_2(old)["evidence"]["provenance"]["request"]
+    assert asked == {"tiles": 4, "size": [8]}

@@ -10,7 +10,7 @@ from ansatz.data.batch import take_rows
 from ansatz.errors import DataError
 from ansatz.fitting.job import take
 from ansatz.fitting.recipe import Recipe
-from ansatz.fitting.task import Plan
+from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import (
     build_network,
     build_objective,
@@ -36,7 +36,7 @@ def job_of(batch):
 
 def plan_of(recipe):
     options = {"widths": (8,)}
-    return Plan(structures.create("vector"), "mlp", options, recipe, 0, {}, {"progress": 0})
+    return TrainingPlan(structures.create("vector"), "mlp", options, recipe, 0, {}, {"progress": 0})
 
 
 def fit(batch, valid, recipe, likelihood=None):

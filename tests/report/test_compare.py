@@ -13,8 +13,8 @@ import ansatz
 from ansatz.cli.output import text_of
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.replay import replay
-from ansatz.report.compare import compare, fits_verdict
-from ansatz.report.difference import paired_difference
+from ansatz.report.compare import compare
+from ansatz.report.difference import fits_verdict, paired_difference
 from ansatz.report.methods import candidate, compare_methods
 from ansatz.report.paired_scores import ScorePair
 

@@ -14,7 +14,7 @@ from ansatz.figures.section import Figure, Table
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import BernoulliDistribution, NormalDistribution
 from ansatz.report import gather
-from ansatz.report.recalibration import NONE, change_of_score, section
+from ansatz.report.recalibration import NONE, paired_change, section
 
 
 class Done(NamedTuple):
@@ -46,7 +46,7 @@ def test_the_change_is_the_mean_difference_with_its_paired_error():
     y = torch.randn(300)
     narrow = NormalDistribution(torch.zeros(300), torch.full((300,), 0.6))
     right = NormalDistribution(torch.zeros(300), torch.ones(300))
-    found = change_of_score(narrow, right, y)
+    found = paired_change(-narrow.log_prob(y), -right.log_prob(y))
     gain = stats.norm.logpdf(y, 0, 0.6) - stats.norm.logpdf(y)
     assert found.difference.value == pytest.approx(gain.mean())
     error = gain.std(ddof=1) / np.sqrt(300)

@@ -12,7 +12,8 @@ from ansatz import Classifier, Regressor
 from ansatz.figures.section import Figure
 from ansatz.figures.style import figure
 from ansatz.linear import leverage
-from ansatz.report import coverage, gather, pit, quantile_residuals, residual_panels
+from ansatz.report import gather, pit, quantile_residuals, residual_panels
+from ansatz.report import interval_coverage as intervals
 from ansatz.report.residual_panels import ROOT_MEAN, ROOT_SD, draw_along
 from ansatz.structures.vector.report.extrapolation import nearest_distance, novelty
 
@@ -75,7 +76,7 @@ def test_sections_do_not_apply_to_classes_and_losses():
     x, y = rows(60)
     classes = gather(Classifier(network="linear").fit(x, y > 0), x, y > 0)
     loss = gather(Regressor("mse", network="linear").fit(x, y), x, y)
-    for module in (pit, coverage, quantile_residuals, residual_panels):
+    for module in (pit, intervals, quantile_residuals, residual_panels):
         assert module.section(classes) is None
         assert module.section(loss) is None
 
@@ -84,7 +85,7 @@ def test_ensembles_are_judged_by_their_mixture():
     x, y = rows(150)
     model = Regressor(inference="ensemble", members=5, epochs=3, widths=[8]).fit(x, y)
     evidence = gather(model, x, y, training=(x, y))
-    for module in (pit, coverage, quantile_residuals, residual_panels):
+    for module in (pit, intervals, quantile_residuals, residual_panels):
         assert module.section(evidence).parts
 
 

@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 import ansatz
 from ansatz import Classifier, Regressor
 from ansatz.data import Column
-from ansatz.figures.number import number, percent, printable, with_error
+from ansatz.figures.number_format import number, percent, printable, with_error
 from ansatz.fitting.model import estimator_of
 from ansatz.fitting.replay import replay
 from ansatz.outcomes.report.classes import spiegelhalter
@@ -178,7 +178,7 @@ def test_names_are_printable():
 
 def test_a_difference_is_written_in_standard_errors():
     from ansatz.report.baselines import Score
-    from ansatz.report.scores import assess_difference
+    from ansatz.report.score_tables import assess_difference
 
     vague = assess_difference("the linear model", "nll", Score(0.02, 0.05), 50)
     assert "not distinguishable" in vague and "0.4 standard errors (with 50 rows" in vague

@@ -10,7 +10,7 @@ from ansatz.data import Batch, TensorSource
 from ansatz.errors import NumericalError
 from ansatz.storage import encode_json, encode_tensors, pack_state, unpack_state
 from ansatz.training import Callback, Trainer
-from ansatz.training.averaging import restore, snapshot
+from ansatz.training.run import restore, snapshot
 
 
 def example_rows(count=23):

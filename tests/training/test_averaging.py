@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from ansatz.training.averaging import Averaging
+from ansatz.training.run import Averaging
 
 
 def walk(steps):

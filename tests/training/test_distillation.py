@@ -7,8 +7,8 @@ from ansatz.data import Batch
 from ansatz.errors import UsageError
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.training import Distillation, GradientStep, Supervised
-from ansatz.training.averaging import snapshot
 from ansatz.training.distillation import tempered_cross_entropy
+from ansatz.training.run import snapshot
 
 
 class Softmax(Likelihood):

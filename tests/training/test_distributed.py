@@ -14,9 +14,10 @@ from tests.training import distributed_run
 from tests.training.distributed_run import SCRIPT, train
 
 from ansatz.data.batch import take_rows
-from ansatz.errors import ResourceError, UsageError
+from ansatz.errors import NumericalError, ResourceError, UsageError
 from ansatz.training import machine
 from ansatz.training.machine import current_processes
+from ansatz.training.processes.failure import LostProcess, ProcessError, ProcessFailure
 from ansatz.training.processes.group import Processes, seconds_to_wait
 from ansatz.training.processes.launch import Meeting, launch
 
@@ -329,3 +330,16 @@ def test_shares_are_all_rows_once_and_nearly_equal(rows, size):
     assert torch.equal(torch.cat([share.index for share in shares]), batch.index)
     lengths = [len(share.index) for share in shares]
     assert max(lengths) - min(lengths) <= 1
+
+
+@pytest.mark.parametrize(
+    "error, kind, text",
+    [
+        (NumericalError("the loss is nan"), NumericalError, "the loss is nan"),
+        (LostProcess("lost contact"), LostProcess, "lost contact"),
+        (ZeroDivisionError("by zero"), ProcessError, "process 1: ZeroDivisionError: by zero"),
+    ],
+)
+def test_an_error_is_the_same_in_another_process(error, kind, text):
+    rebuilt = ProcessFailure.from_json(ProcessFailure.of(error, rank=1).to_json()).rebuild()
+    assert type(rebuilt) is kind and str(rebuilt) == text

@@ -15,8 +15,8 @@ from ansatz.likelihoods import Normal
 from ansatz.networks.grid_inputs import channels_last
 from ansatz.optim import Newton, create_schedule
 from ansatz.training import GradientStep, Supervised
-from ansatz.training.averaging import snapshot
 from ansatz.training.gradient_step import align_state
+from ansatz.training.run import snapshot
 
 
 def make(

@@ -11,7 +11,13 @@ from ansatz.data import Batch
 from ansatz.errors import UsageError
 from ansatz.likelihoods import Normal
 from ansatz.training import Interrupted, Supervised, choose_device
-from ansatz.training.machine import Signals, gradients, refuse_half_precision, trusted_device
+from ansatz.training.machine import (
+    Signals,
+    gradients,
+    refuse_half_precision,
+    seed_step,
+    trusted_device,
+)
 
 MPS, CPU = torch.device("mps"), torch.device("cpu")
 
@@ -142,3 +148,12 @@ def test_it_is_a_keyboard_interrupt_that_no_except_exception_swallows():
     assert issubclass(Interrupted, KeyboardInterrupt)
     assert not issubclass(Interrupted, Exception)
     assert "saved in run; " in str(Interrupted(2, 3, "run")).replace(", resume", "; resume")
+
+
+def test_random_numbers_of_a_step_depend_on_seed_rank_and_number_alone():
+    cpu, drawn = torch.device("cpu"), []
+    for rank, number in ((1, 7), (1, 7), (0, 7), (1, 8)):
+        with torch.random.fork_rng(devices=[]):
+            seed_step(0, rank, number, cpu, {})
+            drawn.append(float(torch.rand(())))
+    assert drawn[0] == drawn[1] and len(set(drawn)) == 3

@@ -11,7 +11,7 @@ from ansatz.data import Batch, TensorSource
 from ansatz.errors import DataError, NumericalError, UsageError
 from ansatz.likelihoods import Normal
 from ansatz.training import Callback, GradientStep, Interrupted, Loss, Supervised, Trainer
-from ansatz.training.averaging import snapshot
+from ansatz.training.run import snapshot
 
 
 def make_step(seed=0, dropout=0.0, rate=0.05, **options):

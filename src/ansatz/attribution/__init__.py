@@ -1,4 +1,4 @@
-"""Attribution of outputs to cells of the input, and feature maps of layers."""
+"""Attribution of outputs to pixels of the input, and feature maps of layers."""
 
 from ansatz.attribution.layer import feature_maps as feature_maps
 from ansatz.attribution.layer import filters as filters

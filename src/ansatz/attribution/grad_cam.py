@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ansatz.attribution.layer import Call, captured, find_layer, last_maps
+from ansatz.attribution.layer import LayerCall, captured, find_layer, last_maps
 from ansatz.attribution.target import Target, check_examples, score
 from ansatz.layers.mode import evaluation_mode
 
@@ -24,8 +24,8 @@ def grad_cam(
     .. math:: \alpha_k = \frac{1}{Z} \sum_{i} \frac{\partial s}{\partial A^k_i}, \qquad
         L_i = \max\Big(0, \sum_k \alpha_k A^k_i\Big)
 
-    with the maps :math:`A^k` of ``layer``, each of :math:`Z` cells :math:`i`. With one linear layer
-    after a mean over all cells it is the class activation map, rectified and divided by Z.
+    with the maps :math:`A^k` of ``layer``, each of :math:`Z` pixels :math:`i`. With one linear
+    layer after a mean over all pixels it is the class activation map, rectified and divided by Z.
 
     Args:
         network: a module; it is in evaluation mode meanwhile.
@@ -36,7 +36,7 @@ def grad_cam(
         upsample: interpolate to the size of x; else the size of the layer's maps is kept.
 
     Shapes:
-        - x: ``(B, C, *size)`` with one, two or three axes of cells.
+        - x: ``(B, C, *size)`` with one, two or three spatial axes.
         - returns: ``(B, *size)``, or ``(B, *size of the maps)``; zero or more.
 
     Example:
@@ -53,7 +53,7 @@ def grad_cam(
         Zhou et al. (2016), Learning deep features for discriminative localization, eq. 2.
     """
     check_examples("grad_cam", x, 3)
-    chosen = last_maps(network, x) if layer is None else Call(layer, -1)
+    chosen = last_maps(network, x) if layer is None else LayerCall(layer, -1)
     named = find_layer(network, chosen.layer)
     with evaluation_mode(network), torch.inference_mode(False), torch.enable_grad():
         # The gradient at an inner layer needs one at its input, also where weights are frozen.
@@ -64,11 +64,11 @@ def grad_cam(
         (gradient,) = torch.autograd.grad(
             scores.sum(), maps, allow_unused=True, materialize_grads=True
         )
-    cells = tuple(range(2, maps.ndim))
-    alpha = gradient.mean(cells, keepdim=True)  # eq. 1
+    axes = tuple(range(2, maps.ndim))
+    alpha = gradient.mean(axes, keepdim=True)  # eq. 1
     heat = (alpha * maps.detach()).sum(1, keepdim=True).relu()  # eq. 2
     if upsample and heat.shape[2:] != x.shape[2:]:
-        mode = _INTERPOLATION[len(cells)]
+        mode = _INTERPOLATION[len(axes)]
         heat = functional.interpolate(heat, x.shape[2:], mode=mode, align_corners=False)
     return heat.squeeze(1)
 
@@ -79,7 +79,7 @@ def _maps(found: list[Tensor], x: Tensor, time: int) -> Tensor:
     maps = found[time]
     if maps.ndim != x.ndim:
         raise ValueError(
-            f"grad_cam needs a layer with maps of {x.ndim - 2} axes of cells, and the one that was "
+            f"grad_cam needs a layer with maps of {x.ndim - 2} spatial axes, and the one that was "
             f"named gives {tuple(maps.shape)}. Choose an earlier one."
         )
     return maps

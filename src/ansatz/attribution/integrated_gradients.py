@@ -1,4 +1,4 @@
-"""Integrated gradients: a difference of outputs shared out among the cells of the input."""
+"""Integrated gradients: a difference of outputs shared out among the pixels of the input."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -45,7 +45,7 @@ def integrated_gradients(
         x: examples.
         target: see :func:`ansatz.attribution.score`; None: the output that is largest at x.
         baseline: where nothing is shown: a number, or a tensor that broadcasts to x. It matters:
-            cells that equal it get nothing.
+            pixels that equal it get nothing.
         steps: points of the rule.
         rule: ``"gauss"`` (Legendre) or ``"midpoint"``.
         batch_size: points per call of the network.

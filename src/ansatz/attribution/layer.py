@@ -53,21 +53,21 @@ def convolutions(network: nn.Module) -> dict[str, nn.Module]:
     return {name: module for name, module in network.named_modules() if _is_convolution(module)}
 
 
-class Call(NamedTuple):
+class LayerCall(NamedTuple):
     """One of the times that a layer is called while a network runs."""
 
     layer: str | nn.Module
     time: int  # counted from 0: a layer may be called more than once
 
 
-def last_maps(network: nn.Module, x: Tensor) -> Call:
+def last_maps(network: nn.Module, x: Tensor) -> LayerCall:
     """Finds the layer with the last feature maps: those of the last convolution, activated.
 
     It is found by running one example: among the layers that are called after the last convolution
     (torch's, or a layer of another class whose weight has more than two axes) those count that keep
-    the cells of its maps (a normalisation, an activation, the end of a block that joins its
+    the pixels of its maps (a normalisation, an activation, the end of a block that joins its
     branches), and the last of them is taken. Where a pool comes before the activation, it is the
-    activated maps after it. Maps of a single cell are passed over, and of a network for
+    activated maps after it. Maps of a single pixel are passed over, and of a network for
     segmentation those with as many channels as its output, which are its output. Without a
     convolution it is the last layer that gives maps. What is not a layer is not seen: where
     ``forward`` calls an activation as a function, the maps before it are taken.
@@ -97,22 +97,24 @@ def last_maps(network: nn.Module, x: Tensor) -> Call:
         )
     placed = [i for i, (_, module, _) in enumerate(maps) if _has_kernels(module)]
     last = placed[-1] if placed else len(maps) - 1
-    first, cells = last, maps[last][2].shape[2:]
-    while last + 1 < len(maps) and maps[last + 1][2].shape[2:] == cells:
+    first, size = last, maps[last][2].shape[2:]
+    while last + 1 < len(maps) and maps[last + 1][2].shape[2:] == size:
         last += 1
     active = [i for i, (_, module, _) in enumerate(maps) if i >= first and _is_activation(module)]
     return maps[active[0] if active and active[0] > last else last][0]
 
 
-def _calls(network: nn.Module, x: Tensor) -> tuple[list[tuple[Call, nn.Module, Tensor]], Tensor]:
+def _calls(
+    network: nn.Module, x: Tensor
+) -> tuple[list[tuple[LayerCall, nn.Module, Tensor]], Tensor]:
     """Every call of a layer that gives a tensor, in order, and the network's own answer."""
-    found: list[tuple[Call, nn.Module, Tensor]] = []
+    found: list[tuple[LayerCall, nn.Module, Tensor]] = []
     times: dict[str, int] = {}
 
     def note(name: str, module: nn.Module, output: Any) -> None:
         time = times[name] = times.get(name, -1) + 1
         if isinstance(output, Tensor):
-            found.append((Call(name, time), module, output))
+            found.append((LayerCall(name, time), module, output))
 
     hooks = [
         module.register_forward_hook(lambda m, _, y, name=name: note(name, m, y))
@@ -154,7 +156,7 @@ def _is_convolution(module: nn.Module) -> bool:
 def _has_kernels(module: nn.Module) -> bool:
     """Torch's convolutions, and layers of other classes that give maps with such a weight."""
     if type(module).__module__.startswith(f"{nn.__name__}."):
-        return _is_convolution(module)  # a normalisation of whole maps has a weight for each cell
+        return _is_convolution(module)  # a normalisation of whole maps has a weight for each pixel
     weight = getattr(module, "weight", None)
     return isinstance(weight, Tensor) and weight.ndim > 2
 
@@ -173,7 +175,7 @@ def feature_maps(network: nn.Module, x: Tensor, layer: str | nn.Module | None = 
 
     Shapes:
         - x: ``(B, C, *size)``.
-        - returns: what the layer gives, ``(B, maps, *cells)`` for a convolution.
+        - returns: what the layer gives, ``(B, maps, *size)`` for a convolution.
 
     Example:
         >>> import torch

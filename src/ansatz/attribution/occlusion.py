@@ -21,26 +21,26 @@ def occlusion(
     fill: Tensor | float = 0.0,
     batch_size: int = 256,
 ) -> Tensor:
-    r"""Measures how an output falls when a window is covered, averaged for each cell.
+    r"""Measures how an output falls when a window is covered, averaged for each pixel.
 
     .. math:: d_w = s(x) - s(x \text{ with window } w \text{ filled}), \qquad
         a_i = \frac{1}{|\{w \ni i\}|} \sum_{w \ni i} d_w
 
     No gradient is needed, so anything that answers can be asked. Windows stand every ``stride``
-    cells, the last one flush with the edge, so that all cells are covered. For a linear network and
-    windows of one cell it is :math:`\sum_c w_{c,i} (x_{c,i} - \text{fill})`, exactly.
+    pixels, the last one flush with the edge, so that all pixels are covered. For a linear network
+    and windows of one pixel it is :math:`\sum_c w_{c,i} (x_{c,i} - \text{fill})`, exactly.
 
     Args:
         network: any callable on ``x``; a module is in evaluation mode meanwhile.
         x: examples.
         target: see :func:`ansatz.attribution.score`; None: the output that is largest at x.
-        window: cells of a window along each axis; by default an eighth of the grid's.
-        stride: cells from one window to the next, at most a window; by default half of it.
+        window: pixels of a window along each axis; by default an eighth of the grid's.
+        stride: pixels from one window to the next, at most a window; by default half of it.
         fill: what covers: a number, or a tensor that broadcasts to x.
         batch_size: covered examples per call of the network.
 
     Shapes:
-        - x: ``(B, C, *size)`` with any number of axes of cells.
+        - x: ``(B, C, *size)`` with any number of spatial axes.
         - returns: ``(B, *size)``.
 
     Example:
@@ -58,10 +58,10 @@ def occlusion(
     size = tuple(x.shape[2:])
     windows = _per_axis("window", window, size, [-(-n // 8) for n in size])
     strides = _per_axis("stride", stride, size, [max(n // 2, 1) for n in windows])
-    if any(step > cells for step, cells in zip(strides, windows, strict=True)):
+    if any(step > window for step, window in zip(strides, windows, strict=True)):
         raise ValueError(
             f"stride of occlusion must be at most its window, {tuple(windows)}, got {stride}: "
-            "cells between the windows would never be covered."
+            "pixels between the windows would never be covered."
         )
     covers = [_covers(*axis, x.device) for axis in zip(size, windows, strides, strict=True)]
     places, cover_with = [len(cover) for cover in covers], beside("fill of occlusion", fill, x)
@@ -77,7 +77,7 @@ def occlusion(
             covered = torch.where(masks[None, :, None], cover_with.unsqueeze(1), x.unsqueeze(1))
             answers = score(network(covered.flatten(0, 1)), repeated(at, last - first))
             drops[:, first:last] = whole.unsqueeze(1) - answers.unflatten(0, (len(x), -1))
-    return _per_cell(drops.unflatten(1, places), covers)
+    return _per_pixel(drops.unflatten(1, places), covers)
 
 
 def _per_axis(
@@ -89,16 +89,16 @@ def _per_axis(
     if len(found) != len(size) or not all(
         1 <= part <= n for part, n in zip(found, size, strict=True)
     ):
-        raise ValueError(f"{name} of occlusion must be from 1 to {size} cells, got {given}.")
+        raise ValueError(f"{name} of occlusion must be from 1 to {size} pixels, got {given}.")
     return found
 
 
 def _covers(size: int, window: int, stride: int, device: torch.device) -> Tensor:
-    """Which cells of an axis each window covers, ``(windows, size)``."""
+    """Which pixels of an axis each window covers, ``(windows, size)``."""
     starts = [*range(0, size - window, stride), size - window]
     start = torch.tensor(starts, device=device).unsqueeze(1)
-    cell = torch.arange(size, device=device)
-    return (cell >= start) & (cell < start + window)
+    pixel = torch.arange(size, device=device)
+    return (pixel >= start) & (pixel < start + window)
 
 
 def _masks(covers: list[Tensor], flat: Tensor) -> Tensor:
@@ -112,8 +112,8 @@ def _masks(covers: list[Tensor], flat: Tensor) -> Tensor:
     return found
 
 
-def _per_cell(drops: Tensor, covers: list[Tensor]) -> Tensor:
-    """The mean fall over the windows on each cell: one axis after the other."""
+def _per_pixel(drops: Tensor, covers: list[Tensor]) -> Tensor:
+    """The mean fall over the windows on each pixel: one axis after the other."""
     for cover in covers:
         share = cover.to(drops) / cover.sum(0)  # (windows, size)
         drops = torch.tensordot(drops, share, dims=([1], [0]))  # the next axis comes to the front

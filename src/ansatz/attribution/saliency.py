@@ -16,7 +16,7 @@ def saliency(network: Callable[..., Any], x: Tensor, target: Target = None) -> T
     .. math:: \frac{\partial s(x)}{\partial x}
 
     with :math:`s` chosen by ``target``. It is local: where the output is saturated it vanishes,
-    however much the output rests on the cell.
+    however much the output depends on the pixel.
 
     Args:
         network: any callable on ``x``; a module is in evaluation mode meanwhile.

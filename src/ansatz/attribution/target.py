@@ -13,9 +13,9 @@ Target = int | Tensor | Sequence[int] | np.ndarray | Callable[[Tensor], Tensor] 
 def score(output: Any, target: Target = None) -> Tensor:
     r"""The number of each example that is explained, :math:`s_b`.
 
-    .. math:: s_b = \sum_{\text{cells}} y_{b, k_b}
+    .. math:: s_b = \sum_{\text{pixels}} y_{b, k_b}
 
-    with :math:`k_b` = ``target``, and the sum over the cells of dense outputs.
+    with :math:`k_b` = ``target``, and the sum over the pixels of dense outputs.
 
     Args:
         output: :math:`y` of a network; of several heads the first.
@@ -74,7 +74,7 @@ def repeated(target: Target, times: int) -> Target:
 
 
 def _totals(y: Tensor) -> Tensor:
-    """Sums over the cells of each output, ``(B, P)``."""
+    """Sums over the pixels of each output, ``(B, P)``."""
     if y.ndim == 1:
         return y.unsqueeze(1)
     return y.flatten(2).sum(2) if y.ndim > 2 else y

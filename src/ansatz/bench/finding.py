@@ -15,32 +15,19 @@ def _silent(message: str) -> None:
 
 
 @dataclass(frozen=True)
-class Options:
-    """The options of all suites.
+class BenchOptions:
+    """The options of all suites."""
 
-    Args:
-        rounds: number of measurements; None for the default of the suite.
-        seed: of data, weights and order.
-        splits: splits or seeds of the quality suites; None for all.
-        inference: of the quality suites of tables.
-        only: cases or data sets of a suite; None for all.
-        examples: number of images of the speed suite; None for its default.
-        threads: of the speed suite of images; None for the default of torch.
-        folder: where finished rows are stored, so that a run can resume; None for nowhere.
-        fresh: compute finished rows again.
-        notify: called with messages about the progress.
-    """
-
-    rounds: int | None = None
-    seed: int = 0
-    splits: tuple[int, ...] | None = None
-    inference: str = "ensemble"
-    only: tuple[str, ...] | None = None
-    examples: int | None = None
-    threads: int | None = None
-    folder: Path | None = None
-    fresh: bool = False
-    notify: Callable[[str], None] = _silent
+    rounds: int | None = None  # number of measurements; None for the default of the suite
+    seed: int = 0  # of data, weights and order
+    splits: tuple[int, ...] | None = None  # splits or seeds of the quality suites; None for all
+    inference: str = "ensemble"  # of the quality suites of tables
+    only: tuple[str, ...] | None = None  # cases or data sets of a suite; None for all
+    examples: int | None = None  # number of images of the speed suite; None for its default
+    threads: int | None = None  # of the speed suite of images; None for the default of torch
+    folder: Path | None = None  # of finished rows, so that a run can resume; None for none
+    fresh: bool = False  # compute finished rows again
+    notify: Callable[[str], None] = _silent  # called with messages about the progress
 
     def pick(self, names: Iterable[str]) -> list[str]:
         """Selects the cases of a suite."""
@@ -51,7 +38,7 @@ class Options:
         return [name for name in known if self.only is None or name in self.only]
 
 
-class Bar(NamedTuple):
+class Bound(NamedTuple):
     """A lower or upper bound of a number, or both."""
 
     at_least: float | None = None  # the smallest number that passes; None for any
@@ -82,33 +69,23 @@ class Finding:
 
     A ratio under a bar *at least* is their number over ours (our speedup); under a bar *at most* it
     is ours over theirs. A bar called ``"ours"`` bounds our number itself.
-
-    Args:
-        name: the case.
-        unit: of ``ours`` and ``peers``.
-        ours: our number; None if it could not be measured.
-        peers: the others' numbers.
-        ratio: peer -> median and quartiles over rounds.
-        limit: peer, or ``"ours"`` -> what must hold.
-        missing: peers that are not installed.
-        facts: further entries of the record.
     """
 
-    name: str
-    unit: str
-    ours: float | None = None
-    peers: dict[str, float] = field(default_factory=dict)
-    ratio: dict[str, Quartiles] = field(default_factory=dict)
-    limit: dict[str, Bar] = field(default_factory=dict)
-    missing: list[str] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
+    name: str  # the case
+    unit: str  # of ``ours`` and ``peers``
+    ours: float | None = None  # our number; None if it could not be measured
+    peers: dict[str, float] = field(default_factory=dict)  # the others' numbers
+    ratio: dict[str, Quartiles] = field(default_factory=dict)  # peer -> quartiles over rounds
+    limit: dict[str, Bound] = field(default_factory=dict)  # peer, or ``"ours"`` -> what must hold
+    missing: list[str] = field(default_factory=list)  # peers that are not installed
+    facts: dict[str, Any] = field(default_factory=dict)  # further entries of the record
 
     @classmethod
     def of(
         cls,
         name: str,
         race: Race,
-        limit: dict[str, Bar],
+        limit: dict[str, Bound],
         *,
         us: str = "ours",
         clock: Clock = "processor",
@@ -169,6 +146,6 @@ class Finding:
         }
 
 
-def _ratio(race: Race, other: str, us: str, bar: Bar | None, clock: Clock) -> Quartiles:
+def _ratio(race: Race, other: str, us: str, bar: Bound | None, clock: Clock) -> Quartiles:
     shorter = bar is not None and bar.at_most is not None
     return race.ratio(us, other, clock) if shorter else race.ratio(other, us, clock)

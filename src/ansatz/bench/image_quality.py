@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ansatz.bench.finding import Bar, Finding, Options
+from ansatz.bench.finding import BenchOptions, Bound, Finding
 from ansatz.bench.race import Quartiles
 from ansatz.bench.record import mean_of, repeated, run_facts
 
@@ -34,7 +34,7 @@ GOALS = {
 }
 
 
-def quality_images(options: Options) -> list[Finding]:
+def quality_images(options: BenchOptions) -> list[Finding]:
     """Measures the test error of three seeds on the published test images."""
     done = repeated("quality-images", options.pick(GOALS), _fit, options, times=SEEDS)
     return [finding for name, rows in done for finding in _findings(name, rows)]
@@ -88,7 +88,7 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
             f"{name}: test error",
             "share of the test images, mean over seeds",
             statistics.fmean(errors),
-            limit={"ours": Bar(at_most=goal.error)},
+            limit={"ours": Bound(at_most=goal.error)},
             facts=facts,
         )
     ]
@@ -101,17 +101,17 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
 
 
 def _most(name: str, unit: str, values: list[float], limit: float) -> Finding:
-    bar = {"ours": Bar(at_most=limit)}
+    bar = {"ours": Bound(at_most=limit)}
     return Finding(name, f"{unit}, the most of all seeds", max(values), limit=bar)
 
 
 SETS = ("isbi2012",)
 SEEDS, DICE = 3, 0.80
-LEARNED = 24  # training slices; the following ones test
+TRAINING = 24  # training slices; the following ones test
 OURS, WINDOW = "auto", "sliding_window"
 
 
-def quality_segmentation(options: Options) -> list[Finding]:
+def quality_segmentation(options: BenchOptions) -> list[Finding]:
     """Measures Dice of membranes and pixel error on the last slices, three seeds."""
     done = repeated("quality-segmentation", options.pick(SETS), _fit_masks, options, times=SEEDS)
     return [finding for name, rows in done for finding in _mask_findings(name, rows)]
@@ -145,7 +145,7 @@ def _fit_masks(name: str, seed: int) -> dict[str, Any]:
 
 
 def _timed(model: "Segmenter", data: "Dataset") -> "tuple[Segmenter, float]":
-    rows = np.arange(LEARNED)
+    rows = np.arange(TRAINING)
     assert data.grids is not None and data.masks is not None
     began = time.perf_counter()
     model.fit(data.grids[rows], data.masks[rows])
@@ -154,7 +154,7 @@ def _timed(model: "Segmenter", data: "Dataset") -> "tuple[Segmenter, float]":
 
 def _evaluated(model: "Segmenter", data: "Dataset", seconds: float) -> dict[str, Any]:
     assert data.grids is not None and data.masks is not None
-    rows = np.arange(LEARNED, len(data.grids))
+    rows = np.arange(TRAINING, len(data.grids))
     metrics = model.evaluate(data.grids[rows], data.masks[rows])
     kept = {key: metrics[key] for key in ("dice", "pixel_error", "iou", "boundary_f1", "nll")}
     network = model.model_.network
@@ -186,7 +186,7 @@ def _mask_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         f"{name}: Dice",
         "overlap of predicted and true membranes, mean over seeds",
         mean_of(rows, "dice"),
-        limit={"ours": Bar(at_least=DICE)},
+        limit={"ours": Bound(at_least=DICE)},
         facts=facts,
     )
     beside = Finding(
@@ -194,7 +194,7 @@ def _mask_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         dice.unit,
         dice.ours,
         baseline,
-        limit={"ours": Bar(at_least=baseline["sliding window"])},
+        limit={"ours": Bound(at_least=baseline["sliding window"])},
     )
     ratios = [row["pixel_error"] / row["sliding window"]["pixel_error"] for row in rows]
     error = Finding(
@@ -203,6 +203,6 @@ def _mask_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         mean_of(rows, "pixel_error"),
         {"sliding window": mean_of(window, "pixel_error")},
         {"sliding window": Quartiles.of(ratios)},
-        {"sliding window": Bar(at_most=1.0)},
+        {"sliding window": Bound(at_most=1.0)},
     )
     return [dice, beside, error]

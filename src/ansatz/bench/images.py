@@ -4,19 +4,19 @@ import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ansatz.bench.finding import Bar, Finding, Options
+from ansatz.bench.finding import BenchOptions, Bound, Finding
 
 if TYPE_CHECKING:
     from ansatz.bench.image_peers import Peer
     from ansatz.bench.image_task import Array, ImageTask
 
-LENET = {"keras": Bar(at_least=1.5), "lightning": Bar(at_least=1.2)}
-RESNET = {"keras": Bar(at_least=1.05), "hand loop": Bar(at_most=1.05)}
-AUGMENTATION = {"without": Bar(at_most=1.15)}
+LENET = {"keras": Bound(at_least=1.5), "lightning": Bound(at_least=1.2)}
+RESNET = {"keras": Bound(at_least=1.05), "hand loop": Bound(at_most=1.05)}
+AUGMENTATION = {"without": Bound(at_most=1.15)}
 CASES = ("lenet5", "augmentation", "resnet18")
 
 
-def speed_images(options: Options) -> list[Finding]:
+def speed_images(options: BenchOptions) -> list[Finding]:
     """Measures LeNet-5 on MNIST with and without augmentation, and ResNet-18 on CIFAR-10.
 
     All use the same number of threads, by default that of torch, and are measured by wall time.
@@ -60,7 +60,7 @@ def ours(task: "ImageTask", *, augment: bool = False) -> "Callable[[Array], Arra
     return predict
 
 
-def _lenet(task: "ImageTask", cases: Iterable[str], options: Options) -> list[Finding]:
+def _lenet(task: "ImageTask", cases: Iterable[str], options: BenchOptions) -> list[Finding]:
     from ansatz.bench.image_peers import LENET as PEERS
 
     peers = PEERS if "lenet5" in cases else {}
@@ -86,7 +86,7 @@ def _lenet(task: "ImageTask", cases: Iterable[str], options: Options) -> list[Fi
     return findings
 
 
-def _resnet(task: "ImageTask", options: Options) -> Finding:
+def _resnet(task: "ImageTask", options: BenchOptions) -> Finding:
     from ansatz.bench.image_peers import RESNET as PEERS
     from ansatz.bench.image_task import script
 
@@ -103,7 +103,7 @@ def _race(
     runs: Mapping[str, Callable[[], Any]],
     peers: "Mapping[str, tuple[str, Peer]]",
     missing: list[str],
-    options: Options,
+    options: BenchOptions,
     *,
     rounds: int,
 ) -> tuple[Any, dict[str, Any]]:

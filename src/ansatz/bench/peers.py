@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from ansatz.bench.task import Array, Predict, Task, hand_loop, network, predictor
+from ansatz.bench.mlp_task import Array, BenchTask, Predict, hand_loop, network, predictor
 
-Peer = Callable[[Task], Predict]
+Peer = Callable[[BenchTask], Predict]
 
 
-def with_skorch(task: Task, *, fused: bool = False) -> Predict:
+def with_skorch(task: BenchTask, *, fused: bool = False) -> Predict:
     """Trains skorch, without callbacks and validation."""
     import skorch
 
@@ -44,7 +44,7 @@ def with_skorch(task: Task, *, fused: bool = False) -> Predict:
     return lambda x: model.predict(x).reshape(len(x))
 
 
-def with_lightning(task: Task, *, fused: bool = False) -> Predict:
+def with_lightning(task: BenchTask, *, fused: bool = False) -> Predict:
     """Trains Lightning in its barebones mode."""
     x, y, module = torch.from_numpy(task.x), torch.from_numpy(task.y), network(task)
     lightning_loop(module, x, y if task.classes else y.unsqueeze(1), task, fused)
@@ -82,7 +82,7 @@ def lightning_loop(
         trainer.fit(Module(), rows)
 
 
-def with_keras(task: Task) -> Predict:
+def with_keras(task: BenchTask) -> Predict:
     """Trains Keras on torch."""
     keras = keras_on_torch()
     keras.utils.set_random_seed(0)
@@ -101,7 +101,7 @@ def with_keras(task: Task) -> Predict:
     return predict
 
 
-def with_sklearn(task: Task) -> Predict:
+def with_sklearn(task: BenchTask) -> Predict:
     """Trains scikit-learn's MLPClassifier or MLPRegressor with Adam."""
     from sklearn.neural_network import MLPClassifier, MLPRegressor
 

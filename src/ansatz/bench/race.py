@@ -58,9 +58,8 @@ class Race:
     def among(self, names: Iterable[str]) -> "Race":
         """Selects some contestants."""
         times = {name: self.times[name] for name in names}
-        return Race(
-            times, {n: r for n, r in self.results.items() if n in times}, threads=self.threads
-        )
+        results = {name: self.results[name] for name in times if name in self.results}
+        return Race(times, results, threads=self.threads)
 
     def seconds(self, name: str, clock: Clock = "processor") -> Quartiles:
         """Summarises the times of a contestant."""

@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from ansatz.bench.finding import Options
+from ansatz.bench.finding import BenchOptions
 from ansatz.errors import DataError
 from ansatz.storage import write_json
 
@@ -150,7 +150,7 @@ def repeated(
     suite: str,
     names: Iterable[str],
     fit: Callable[[str, int], Row],
-    options: Options,
+    options: BenchOptions,
     *,
     times: int,
     by: str = "seed",

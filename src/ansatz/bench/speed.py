@@ -9,42 +9,42 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ansatz.bench.finding import Bar, Finding, Options
+from ansatz.bench.finding import BenchOptions, Bound, Finding
+from ansatz.bench.mlp_task import Array, BenchTask
 from ansatz.bench.race import Time
-from ansatz.bench.task import Array, Task
 from ansatz.errors import ResourceError
 
 LARGE = {  # MLP 784-256-128-10, batch 128, 20,000 rows
-    "skorch": Bar(at_least=2.0),
-    "lightning": Bar(at_least=1.7),
-    "keras": Bar(at_least=2.0),
-    "scikit-learn": Bar(at_least=1.5),
-    "hand loop": Bar(at_least=1.0),
-    "matrix products": Bar(at_most=2.0),
+    "skorch": Bound(at_least=2.0),
+    "lightning": Bound(at_least=1.7),
+    "keras": Bound(at_least=2.0),
+    "scikit-learn": Bound(at_least=1.5),
+    "hand loop": Bound(at_least=1.0),
+    "matrix products": Bound(at_most=2.0),
 }
 TINY = {  # 1,000 x 20, 64-64, batch 32
-    "skorch": Bar(at_least=6.0),
-    "scikit-learn": Bar(at_least=2.0),
+    "skorch": Bound(at_least=6.0),
+    "scikit-learn": Bound(at_least=2.0),
 }
 
 
-def speed_large(options: Options) -> list[Finding]:
+def speed_large(options: BenchOptions) -> list[Finding]:
     """Measures a classifier 784-256-128-10 on 20,000 rows, batches of 128."""
-    from ansatz.bench.task import large
+    from ansatz.bench.mlp_task import large
 
     task = large(options.seed)
     return [_evaluate("speed-large", task, LARGE, options, rounds=7)]
 
 
-def speed_tiny(options: Options) -> list[Finding]:
+def speed_tiny(options: BenchOptions) -> list[Finding]:
     """Measures a regression 20-64-64-1 on 1,000 rows, batches of 32."""
-    from ansatz.bench.task import tiny
+    from ansatz.bench.mlp_task import tiny
 
     task = tiny(options.seed)
     return [_evaluate("speed-tiny", task, TINY, options, rounds=15)]
 
 
-def ours(task: Task) -> Callable[[Array], Array]:
+def ours(task: BenchTask) -> Callable[[Array], Array]:
     """Trains the public estimator with the task's network and otherwise the default recipe.
 
     That includes standardised columns, checked outcomes, clipped gradients, a schedule and averaged
@@ -70,11 +70,11 @@ def ours(task: Task) -> Callable[[Array], Array]:
 
 
 def _evaluate(
-    name: str, task: Task, limit: Mapping[str, Bar], options: Options, *, rounds: int
+    name: str, task: BenchTask, limit: Mapping[str, Bound], options: BenchOptions, *, rounds: int
 ) -> Finding:
+    from ansatz.bench.mlp_task import matrix_products
     from ansatz.bench.peers import PEERS, installed
     from ansatz.bench.race import race
-    from ansatz.bench.task import matrix_products
 
     missing = [peer for peer in PEERS if not installed(peer)]
     runs: dict[str, Callable[[], Any]] = {"ours": lambda: ours(task)}
@@ -89,13 +89,13 @@ def _evaluate(
     return Finding.of(name, found, dict(limit), missing=missing, facts=facts)
 
 
-def memory(options: Options) -> list[Finding]:
+def memory(options: BenchOptions) -> list[Finding]:
     """Measures the peak memory of a fit to a 2 GB CSV, at most 1 GB.
 
     The script ``benchmarks/memory.py`` of the source tree generates the file and measures.
     """
     path = script()
-    limit = {"ours": Bar(at_most=1.0)}
+    limit = {"ours": Bound(at_most=1.0)}
     if not path.exists():
         return [Finding("memory", "GiB", missing=[f"{path.name} of the source tree"])]
     options.notify("generating 2 GB of CSV and fitting it; this takes minutes")
@@ -127,7 +127,7 @@ app()
 OURS = "from ansatz.cli.main import main; main()"
 
 
-def start(options: Options) -> list[Finding]:
+def start(options: BenchOptions) -> list[Finding]:
     """Measures ``ansatz --help`` beside an empty typer application, each a new process."""
     from ansatz.bench.race import race
 
@@ -139,7 +139,7 @@ def start(options: Options) -> list[Finding]:
     found = race(
         runs, rounds=rounds, seed=options.seed, measure=measured_child, notify=options.notify
     )
-    limit = {"empty typer application": Bar(at_most=1.4)}
+    limit = {"empty typer application": Bound(at_most=1.4)}
     return [Finding.of("start", found, limit)]
 
 
@@ -168,13 +168,13 @@ def _help(code: str) -> None:
 MEMBERS = 10
 
 
-def ensemble(options: Options) -> list[Finding]:
+def ensemble(options: BenchOptions) -> list[Finding]:
     """Measures an ensemble of ten beside ten single fits in turn.
 
     Both use the default recipe and stop early on validation rows.
     """
+    from ansatz.bench.mlp_task import tiny
     from ansatz.bench.race import race
-    from ansatz.bench.task import tiny
     from ansatz.estimators import Regressor
 
     task = tiny(options.seed)
@@ -194,5 +194,5 @@ def ensemble(options: Options) -> list[Finding]:
     runs = {"together": together, "in turn": in_turn}
     found = race(runs, rounds=options.rounds or 3, seed=options.seed, notify=options.notify)
     facts = {"steps": steps, "members": MEMBERS}
-    limit = {"in turn": Bar(at_most=0.4)}
+    limit = {"in turn": Bound(at_most=0.4)}
     return [Finding.of("ensemble", found, limit, us="together", facts=facts)]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import NamedTuple
 
-from ansatz.bench.finding import Finding, Options
+from ansatz.bench.finding import BenchOptions, Finding
 from ansatz.errors import UsageError
 
 
@@ -12,49 +12,37 @@ class Suite(NamedTuple):
     """A group of cases."""
 
     module: str  # where it is, imported when it runs
-    function: str  # ``Options -> list of Finding``
+    function: str  # ``BenchOptions -> list of Finding``
     summary: str  # one line
     is_quick: bool = True  # whether it runs when no suite is named
 
-    def run(self, options: Options) -> list[Finding]:
+    def run(self, options: BenchOptions) -> list[Finding]:
         """Runs the suite."""
-        function: Callable[[Options], list[Finding]] = getattr(
-            import_module(self.module), self.function
+        function: Callable[[BenchOptions], list[Finding]] = getattr(
+            import_module(f"ansatz.bench.{self.module}"), self.function
         )
         return function(options)
 
 
 SUITES = {
-    "speed-large": Suite(
-        "ansatz.bench.speed", "speed_large", "784-256-128-10, 20,000 rows, batches of 128"
-    ),
-    "speed-tiny": Suite(
-        "ansatz.bench.speed", "speed_tiny", "20-64-64-1, 1,000 rows, batches of 32"
-    ),
-    "start": Suite("ansatz.bench.speed", "start", "ansatz --help beside an empty application"),
-    "ensemble": Suite("ansatz.bench.speed", "ensemble", "ten members together and in turn"),
-    "memory": Suite("ansatz.bench.speed", "memory", "a 2 GB CSV in 1 GB of memory", False),
-    "quality-uci": Suite(
-        "ansatz.bench.tables", "quality_uci", "five UCI tables, 20 published splits", False
-    ),
-    "quality-survival": Suite(
-        "ansatz.bench.tables", "quality_survival", "METABRIC and GBSG, five seeds", False
-    ),
+    "speed-large": Suite("speed", "speed_large", "784-256-128-10, 20,000 rows, batches of 128"),
+    "speed-tiny": Suite("speed", "speed_tiny", "20-64-64-1, 1,000 rows, batches of 32"),
+    "start": Suite("speed", "start", "ansatz --help beside an empty application"),
+    "ensemble": Suite("speed", "ensemble", "ten members together and in turn"),
+    "memory": Suite("speed", "memory", "a 2 GB CSV in 1 GB of memory", False),
+    "quality-uci": Suite("tables", "quality_uci", "five UCI tables, 20 published splits", False),
+    "quality-survival": Suite("tables", "quality_survival", "METABRIC and GBSG, five seeds", False),
     "quality-tables": Suite(
-        "ansatz.bench.tables", "quality_tables", "larger tables beside boosted trees", False
+        "tables", "quality_tables", "larger tables beside boosted trees", False
     ),
     "speed-images": Suite(
-        "ansatz.bench.images", "speed_images", "LeNet-5 on MNIST, ResNet-18 on CIFAR-10", False
+        "images", "speed_images", "LeNet-5 on MNIST, ResNet-18 on CIFAR-10", False
     ),
     "quality-images": Suite(
-        *("ansatz.bench.image_quality", "quality_images"),
-        *("MNIST, Fashion-MNIST, CIFAR-10, three seeds", False),
+        "image_quality", "quality_images", "MNIST, Fashion-MNIST, CIFAR-10, three seeds", False
     ),
     "quality-segmentation": Suite(
-        "ansatz.bench.image_quality",
-        "quality_segmentation",
-        "membranes of ISBI 2012, three seeds",
-        False,
+        "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),
 }
 
@@ -70,7 +58,7 @@ def choose(names: Iterable[str]) -> list[str]:
     return chosen or [name for name, suite in SUITES.items() if suite.is_quick]
 
 
-def run(names: Iterable[str], options: Options) -> Iterator[tuple[str, list[Finding]]]:
+def run(names: Iterable[str], options: BenchOptions) -> Iterator[tuple[str, list[Finding]]]:
     """Runs suites one after the other and yields their findings."""
     for name in names:
         options.notify(name)

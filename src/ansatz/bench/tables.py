@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ansatz.bench.finding import Bar, Finding, Options
+from ansatz.bench.finding import BenchOptions, Bound, Finding
 from ansatz.bench.race import Quartiles
 from ansatz.bench.record import mean_of, repeated, run_facts
 
@@ -20,21 +20,15 @@ SPLITS = 3
 TREES = "boosted trees"
 
 
-def quality_tables(options: Options) -> list[Finding]:
+def quality_tables(options: BenchOptions) -> list[Finding]:
     """Measures RMSE or error beside boosted trees, and nll beside the linear model.
 
     A fifth of the rows tests: at random, the latest ones where rows have a time, the published
     ones where there are any. Numbers have the normal likelihood, as the trees have squared error.
     """
-
-    def fit(name: str, split: int) -> dict[str, Any]:
-        return _fit(name, split, options.inference)
-
+    fit = functools.partial(_fit, inference=options.inference)
     done = repeated(
-        "quality-tables",
-        TABLES,
-        fit,
-        options,
+        *("quality-tables", TABLES, fit, options),
         times=SPLITS,
         by="split",
         inference=options.inference,
@@ -115,7 +109,7 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         mean("error"),
         {TREES: mean(TREES)},
         {TREES: Quartiles.of([row["error"] / row[TREES] for row in rows])},
-        {TREES: Bar(at_most=1.05)},
+        {TREES: Bound(at_most=1.05)},
         facts=facts,
     )
     nll = Finding(
@@ -123,7 +117,7 @@ def _findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         "nats",
         mean("nll"),
         {"linear": mean("linear nll")},
-        limit={"ours": Bar(at_most=mean("linear nll"))},
+        limit={"ours": Bound(at_most=mean("linear nll"))},
     )
     return [error, nll]
 
@@ -133,22 +127,19 @@ DEEP_ENSEMBLES = {"boston": 2.41, "concrete": 3.06, "energy": 1.38, "kin8nm": -1
 UCI_SPLITS = 20
 
 
-def quality_uci(options: Options) -> list[Finding]:
+def quality_uci(options: BenchOptions) -> list[Finding]:
     """Measures test nll in original units, coverage of 90 % intervals and RMSE.
 
     One recipe for all sets and splits; test rows choose nothing.
     """
-
-    def fit(name: str, split: int) -> dict[str, Any]:
-        return _fit_uci(name, split, options)
-
+    fit = functools.partial(_fit_uci, options=options)
     done = repeated(
         "quality-uci", NLL, fit, options, times=UCI_SPLITS, by="split", inference=options.inference
     )
     return [finding for name, rows in done for finding in _uci_findings(name, rows)]
 
 
-def _fit_uci(name: str, split: int, options: Options) -> dict[str, Any]:
+def _fit_uci(name: str, split: int, options: BenchOptions) -> dict[str, Any]:
     from ansatz.data import load
     from ansatz.estimators import Regressor
 
@@ -176,14 +167,14 @@ def _uci_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         "nats, mean over splits",
         mean("nll"),
         {"deep ensembles, published": DEEP_ENSEMBLES[name]},
-        limit={"ours": Bar(at_most=NLL[name])},
+        limit={"ours": Bound(at_most=NLL[name])},
         facts=facts,
     )
     coverage = Finding(
         f"{name}: 90 % intervals",
         "share of test outcomes inside",
         mean("coverage"),
-        limit={"ours": Bar(0.87, 0.95)},
+        limit={"ours": Bound(0.87, 0.95)},
     )
     if name != "concrete":
         return [nll, coverage]
@@ -191,7 +182,7 @@ def _uci_findings(name: str, rows: list[dict[str, Any]]) -> list[Finding]:
         f"{name}: a fit of {rows[0]['rows']} rows",
         "seconds, median over splits",
         facts["seconds"],
-        limit={"ours": Bar(at_most=10.0)},
+        limit={"ours": Bound(at_most=10.0)},
     )
     return [nll, coverage, seconds]
 
@@ -200,12 +191,9 @@ HARRELL = {"metabric": 0.640, "gbsg": 0.670}
 SEEDS = 5
 
 
-def quality_survival(options: Options) -> list[Finding]:
+def quality_survival(options: BenchOptions) -> list[Finding]:
     """Measures Harrell's C, Uno's C and the integrated Brier score, mean of five seeds."""
-
-    def fit(name: str, seed: int) -> dict[str, Any]:
-        return _fit_survival(name, seed, options.inference)
-
+    fit = functools.partial(_fit_survival, inference=options.inference)
     done = repeated(
         "quality-survival", HARRELL, fit, options, times=SEEDS, inference=options.inference
     )
@@ -243,7 +231,7 @@ def _survival_finding(name: str, least: float, rows: list[dict[str, Any]]) -> Fi
         "probability, mean over seeds",
         mean("network", "c_index"),
         {"cox": mean("cox", "c_index")},
-        limit={"ours": Bar(at_least=least)},
+        limit={"ours": Bound(at_least=least)},
         facts={
             **run_facts(rows, "seed"),
             "uno_c": {who: mean(who, "uno_c") for who in ("network", "cox")},

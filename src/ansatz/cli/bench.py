@@ -9,7 +9,7 @@ from ansatz.cli.output import number, print_document, print_line, print_note, pr
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
-    from ansatz.bench.finding import Bar, Finding
+    from ansatz.bench.finding import Bound, Finding
 
 RESULTS = Path("benchmarks") / "results"
 
@@ -68,10 +68,10 @@ def bench(
     if inference not in names():
         known = " or ".join(sorted(names()))
         raise UsageError(f"--inference must be {known}, got '{inference}'.")
-    from ansatz.bench.finding import Options
+    from ansatz.bench.finding import BenchOptions
     from ansatz.bench.suites import choose, run
 
-    options = Options(
+    options = BenchOptions(
         rounds=rounds,
         seed=seed,
         splits=chosen_splits,
@@ -151,7 +151,7 @@ def _rows(finding: "Finding") -> list[list[str]]:
     return rows
 
 
-def _verdict(finding: "Finding", name: str, bar: "Bar | None") -> list[str]:
+def _verdict(finding: "Finding", name: str, bar: "Bound | None") -> list[str]:
     if bar is None:
         return ["", ""]
     return [str(bar), "met" if finding.met[name] else "NOT MET"]

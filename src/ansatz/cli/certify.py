@@ -44,7 +44,7 @@ def certify(
         ansatz certify digits-model digits/
         ansatz certify cells-model slides/ --group rotation90 --group flip
     """
-    from ansatz.cli.model import open_data, open_model
+    from ansatz.cli.opening import open_data, open_model
 
     estimator = open_model(model)
     fitted = estimator.model_

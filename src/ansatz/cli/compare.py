@@ -47,7 +47,7 @@ def compare(
         ansatz compare houses-mlp houses-glm --refit --repeats 4
         ansatz compare first second third --json
     """
-    from ansatz.cli.model import open_model
+    from ansatz.cli.opening import open_model
 
     if len(models) < 2:
         raise UsageError("compare takes two models or more: ansatz compare A B.")

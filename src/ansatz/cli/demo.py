@@ -24,7 +24,7 @@ _BLOCKS = " ▄▀█"  # neither, the lower, the upper, both of two pixels
 _ASCII = " .':"
 
 
-class Shown(NamedTuple):
+class HopfieldDemo(NamedTuple):
     """The states of the Hopfield demonstration, one row for each digit."""
 
     digits: list[int]
@@ -83,7 +83,7 @@ def hopfield(
         _save(figure, shown, overwrite=overwrite)
 
 
-def remember(*, patterns: int, noise: float, rule: Any, seed: int) -> Shown:
+def remember(*, patterns: int, noise: float, rule: Any, seed: int) -> HopfieldDemo:
     """Stores digits, flips pixels, recalls."""
     import torch
 
@@ -105,14 +105,14 @@ def remember(*, patterns: int, noise: float, rule: Any, seed: int) -> Shown:
     memory = Hopfield(_SIDE**2, rule=rule).store(stored)
     found = memory.recall(noisy, generator=generator)
     energies = memory.energy(noisy), memory.energy(found.state)
-    return Shown(digits, stored, noisy, found.state, found.steps, energies)
+    return HopfieldDemo(digits, stored, noisy, found.state, found.steps, energies)
 
 
-def _wrong(shown: Shown) -> list[int]:
+def _wrong(shown: HopfieldDemo) -> list[int]:
     return [int(count) for count in (shown.stored != shown.recalled).sum(1)]
 
 
-def _summary(shown: Shown, **options: Any) -> dict[str, Any]:
+def _summary(shown: HopfieldDemo, **options: Any) -> dict[str, Any]:
     flipped = (shown.stored != shown.noisy).sum(1).tolist()
     before, after = (energy.tolist() for energy in shown.energies)
     columns = (shown.digits, flipped, _wrong(shown), shown.steps.tolist(), before, after)
@@ -121,7 +121,7 @@ def _summary(shown: Shown, **options: Any) -> dict[str, Any]:
     return {"neurons": _SIDE**2, **options, "digits": rows}
 
 
-def _print(shown: Shown, rule: str) -> None:
+def _print(shown: HopfieldDemo, rule: str) -> None:
     signs = _BLOCKS if _can_print(_BLOCKS) else _ASCII
     wrong = _wrong(shown)
     for start in range(0, len(wrong), _PER_LINE):
@@ -164,7 +164,7 @@ def _picture(state: list[float], signs: str) -> list[str]:
     ]
 
 
-def _save(path: Path, shown: Shown, *, overwrite: bool) -> None:
+def _save(path: Path, shown: HopfieldDemo, *, overwrite: bool) -> None:
     import io
 
     from ansatz.figures.style import figure
@@ -180,7 +180,7 @@ def _save(path: Path, shown: Shown, *, overwrite: bool) -> None:
     print_note(f"figure: {path}")
 
 
-def _draw(paper: "Figure", shown: Shown) -> None:
+def _draw(paper: "Figure", shown: HopfieldDemo) -> None:
     from ansatz.figures.style import INK, LINEAR, MODEL
 
     rows = (shown.stored, shown.noisy, shown.recalled)

@@ -8,7 +8,7 @@ import typer
 from ansatz.cli.options import AGAIN, takes
 from ansatz.cli.output import print_document, print_note
 from ansatz.errors import UsageError
-from ansatz.fitting.options.tables import ReadingOutcomes
+from ansatz.fitting.options.commands import ReadingOutcomes
 
 
 @takes(ReadingOutcomes, AGAIN)
@@ -26,7 +26,7 @@ def evaluate(
         ansatz evaluate flowers-model more-flowers/
         ansatz evaluate cells-model second-volume.tif --masks second-labels.tif
     """
-    from ansatz.cli.model import open_data, open_model
+    from ansatz.cli.opening import open_data, open_model
     from ansatz.cli.output import print_metrics
 
     estimator = open_model(model)

@@ -35,7 +35,7 @@ def export(
     """
     path = Path(f"{model}.onnx") if file is None else file
     require_free(path, overwrite=overwrite, advice="To replace it: --overwrite.")
-    from ansatz.cli.model import open_model
+    from ansatz.cli.opening import open_model
 
     estimator = open_model(model)
     from ansatz.onnx import export as write

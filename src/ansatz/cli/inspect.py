@@ -30,7 +30,7 @@ def inspect(
     if model.is_dir() and any(model.glob("step-*")):
         _inspect_checkpoints(model, as_json)
         return
-    from ansatz.cli.model import open_model
+    from ansatz.cli.opening import open_model
     from ansatz.storage import verify_folder
 
     description = open_model(model).describe()

@@ -205,14 +205,14 @@ _NO_ROOM = {  # by name: not every system has every number
 }
 
 
-class Failure(NamedTuple):
+class ErrorLine(NamedTuple):
     """A line for standard error and an exit status."""
 
     line: str
     status: int
 
 
-def explain(error: BaseException) -> Failure:
+def explain(error: BaseException) -> ErrorLine:
     """The line and the status that an exception deserves.
 
     ==================================  ======
@@ -226,26 +226,26 @@ def explain(error: BaseException) -> Failure:
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return _stopped(error)
     if isinstance(error, UsageException):
-        return Failure(_usage(error), 2)
+        return ErrorLine(_usage(error), 2)
     if isinstance(error, AnsatzError):
-        return Failure(str(error), error.exit_status)
+        return ErrorLine(str(error), error.exit_status)
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         advice = "Use fewer rows or columns, a smaller network, or a machine with more memory."
-        return Failure(f"out of memory. {advice}", 5)
+        return ErrorLine(f"out of memory. {advice}", 5)
     if isinstance(error, OSError) and error.errno is not None:
         return _system(error)
     name, text = type(error).__name__, str(error)
-    return Failure(f"unexpected error: {name}: {text} To see where: run again with --debug.", 1)
+    return ErrorLine(f"unexpected error: {name}: {text} To see where: run again with --debug.", 1)
 
 
-def _stopped(error: BaseException) -> Failure:
+def _stopped(error: BaseException) -> ErrorLine:
     """Reports at which step an interrupted training stopped, and where it saved."""
     number = int(getattr(error, "signal", signal.SIGINT))
     how = "terminated" if number == signal.SIGTERM else "interrupted"
     step, saved = getattr(error, "step", None), getattr(error, "checkpoint", None)
     where = "" if step is None else f" after step {step}"
     advice = " To go on: the same command with --resume." if saved else ""
-    return Failure(f"{how}{where}.{advice}", 128 + number)
+    return ErrorLine(f"{how}{where}.{advice}", 128 + number)
 
 
 def _usage(error: Exception) -> str:
@@ -271,15 +271,15 @@ def _nearest(error: Exception, context: typer.Context | None) -> str | None:
     return near[0] if near else None
 
 
-def _system(error: OSError) -> Failure:
+def _system(error: OSError) -> ErrorLine:
     reason = os.strerror(error.errno) if error.errno else str(error)
     where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
     if error.errno in _NO_ROOM:
-        return Failure(f"{where}{reason}. Make room, or write elsewhere with --out.", 5)
+        return ErrorLine(f"{where}{reason}. Make room, or write elsewhere with --out.", 5)
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return Failure(f"{where}{reason}. Choose a place you may use.", 5)
+        return ErrorLine(f"{where}{reason}. Choose a place you may use.", 5)
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
-        return Failure(f"{where}{reason}.", 2)
+        return ErrorLine(f"{where}{reason}.", 2)
     if error.errno in {errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EEXIST}:
-        return Failure(f"{where}{reason}. Choose another path.", 2)
-    return Failure(f"{where}{reason}.", 5)
+        return ErrorLine(f"{where}{reason}. Choose another path.", 2)
+    return ErrorLine(f"{where}{reason}.", 5)

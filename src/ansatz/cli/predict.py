@@ -13,7 +13,7 @@ import typer
 from ansatz.cli.options import AGAIN, takes
 from ansatz.cli.output import plain, print_document, print_line, print_note, require_free
 from ansatz.errors import UsageError
-from ansatz.fitting.options.tables import ReadingAgain
+from ansatz.fitting.options.commands import ReadingAgain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +134,7 @@ def predict(
     options: dict[str, Any] = {} if times is None else {"times": _numbers(times)}
     output = Output(out, overwrite, raw, as_json)
     output.check()
-    from ansatz.cli.model import open_data, open_model
+    from ansatz.cli.opening import open_data, open_model
 
     estimator = open_model(model)
     outcome = estimator.model_.outcome

@@ -67,7 +67,7 @@ def report(
     given = {"under": cost_under, "over": cost_over, "miss": cost_miss, "alarm": cost_alarm}
     costs = {name: cost for name, cost in given.items() if cost is not None}
 
-    from ansatz.cli.model import open_model
+    from ansatz.cli.opening import open_model
     from ansatz.report import write_report
 
     open_model(model)  # raises what is wrong with the folder

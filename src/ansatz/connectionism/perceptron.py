@@ -17,7 +17,7 @@ Form = Literal["signs", "zero_one"]
 _LOOK_AHEAD = 64  # rows evaluated at once while no mistake is found; doubled as long as none is
 
 
-class Run(NamedTuple):
+class UnitTraining(NamedTuple):
     """The weight and the mistakes of the training of one unit."""
 
     weight: NDArray[np.float64]
@@ -37,7 +37,7 @@ def run(
     pocket: bool = False,
     random: np.random.RandomState | None = None,
     keep_history: bool = False,
-) -> Run:
+) -> UnitTraining:
     """The mistake-driven perceptron algorithm from the weight 0, without a bias.
 
     Args:
@@ -75,7 +75,7 @@ def run(
         if errors < fewest:
             fewest, best = errors, weight
     kept = np.array(history).reshape(len(history), X.shape[1]) if keep_history else None
-    return Run(best if pocket else weight, mistakes, epochs, wrong, kept)
+    return UnitTraining(best if pocket else weight, mistakes, epochs, wrong, kept)
 
 
 def _change(form: Form, y: float, score: float) -> float:
@@ -212,7 +212,7 @@ class Perceptron(ClassifierMixin, BaseEstimator):
                 f"max_epochs of Perceptron must be a whole number >= 1, got {self.max_epochs!r}."
             )
 
-    def _keep(self, runs: list[Run]) -> None:
+    def _keep(self, runs: list[UnitTraining]) -> None:
         weights = np.array([run.weight for run in runs])
         self.coef_ = weights[:, :-1] if self.fit_intercept else weights
         self.intercept_ = weights[:, -1] if self.fit_intercept else np.zeros(len(runs))
@@ -226,7 +226,7 @@ class Perceptron(ClassifierMixin, BaseEstimator):
         # All weights zero: the unit answers by its bias alone, at no distance from any hyperplane.
         return float((scores.min(0) / np.where(norms > 0, norms, np.inf)).min())
 
-    def _advice(self, runs: list[Run], rows: int) -> str:
+    def _advice(self, runs: list[UnitTraining], rows: int) -> str:
         wrong = max(run.wrong for run in runs)
         return (
             f"the perceptron still made {wrong} mistakes on {rows} rows in pass {self.n_iter_}: "

@@ -64,7 +64,7 @@ def sort_levels(levels: list[str]) -> list[str]:
 Coding = Literal["indicator", "treatment", "embedding"]
 
 
-class Categorical(BaseModel):
+class CategoricalColumn(BaseModel):
     """One categorical column: its levels in training, and how they are coded.
 
     Code 0 is the unknown level: a value never seen in training, or a missing one where training
@@ -91,7 +91,7 @@ class Categorical(BaseModel):
     text: bool = True
 
     @model_validator(mode="after")
-    def _distinct(self) -> "Categorical":
+    def _distinct(self) -> "CategoricalColumn":
         if len(set(self.levels)) < len(self.levels) or not self.levels:
             raise ValueError(f"levels of column '{self.name}' must be distinct, and at least one")
         return self
@@ -105,7 +105,7 @@ class Categorical(BaseModel):
         *,
         order: tuple[str, ...] = (),
         max_levels: int | None = None,
-    ) -> "Categorical":
+    ) -> "CategoricalColumn":
         """Learns the levels of the rows that count, in ``order`` if it names them all."""
         import pandas as pd
 

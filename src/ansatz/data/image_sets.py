@@ -14,7 +14,7 @@ from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.masks import Masks
-from ansatz.data.grids.options import Options
+from ansatz.data.grids.options import GridReading
 from ansatz.data.published import split_at
 
 _CLASSES = {
@@ -43,7 +43,7 @@ def _cifar10(paths: list[Path]) -> dict[str, Any]:
 def _isbi2012(paths: list[Path]) -> dict[str, Any]:
     names = [f"train/image/{path.name}" for path in paths[:30]]
     listing = Listing("isbi2012", paths[:30], names, {"image": list(names)}, masks=paths[30:60])
-    table = assemble(listing, Options(memory_limit=2**40))
+    table = assemble(listing, GridReading(memory_limit=2**40))
     assert table.masks is not None
     membrane = (table.masks.load() == 0).to(torch.uint8).unsqueeze(1)
     masks = Masks(membrane, names, ("cell", "membrane"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _KNOTS = 1000
 
 
-class Curve(BaseModel):
+class QuantileMap(BaseModel):
     r"""The monotone map from values to normal scores, fitted to weighted rows.
 
     .. math:: z(v) = \Phi^{-1}\left(\frac{W_{<v} + W_{\le v}}{2 W}\right)
@@ -35,7 +35,7 @@ class Curve(BaseModel):
     levels: list[float]
 
     @classmethod
-    def fit(cls, column: np.ndarray, weight: np.ndarray) -> "Curve":
+    def fit(cls, column: np.ndarray, weight: np.ndarray) -> "QuantileMap":
         """Fits a column ``(N,)``, nan left out, with weights ``(N,)``, all positive."""
         from scipy.special import ndtr, ndtri
 
@@ -140,7 +140,7 @@ class NumericState(BaseModel):
     scale: list[float]
     fill: list[float]
     masked: list[int]
-    curves: dict[int, Curve]
+    curves: dict[int, QuantileMap]
     bins: dict[int, Bins] = {}
 
 
@@ -167,7 +167,7 @@ class Numeric:
     scale: np.ndarray
     fill: np.ndarray
     masked: list[int] = field(default_factory=list)
-    curves: dict[int, Curve] = field(default_factory=dict)
+    curves: dict[int, QuantileMap] = field(default_factory=dict)
     bins: dict[int, Bins] = field(default_factory=dict)
 
     @classmethod
@@ -189,7 +189,7 @@ class Numeric:
         seen = values if weight.all() else values[weight > 0]
         weight = weight[weight > 0]
         refuse_infinite(seen, names)
-        curves = {j: Curve.fit(seen[:, j], weight) for j in bend}
+        curves = {j: QuantileMap.fit(seen[:, j], weight) for j in bend}
         found = {j: Bins.fit(seen[:, j], weight, num_bins) for j in cut if num_bins}
         bins = {j: each for j, each in found.items() if each is not None}
         seen = _bent(seen, curves)
@@ -373,7 +373,7 @@ def _filled(block: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     return np.where(known, block, 0.0), known
 
 
-def _bent(values: np.ndarray, curves: dict[int, Curve]) -> np.ndarray:
+def _bent(values: np.ndarray, curves: dict[int, QuantileMap]) -> np.ndarray:
     if not curves:
         return values
     values = values.astype(float)

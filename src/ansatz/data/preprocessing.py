@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from torch import Tensor
 
 from ansatz.data.batch import check_weight
-from ansatz.data.categorical import Categorical
+from ansatz.data.categorical import CategoricalColumn
 from ansatz.data.columns import Column, infer_columns
 from ansatz.data.dates import PARTS
 from ansatz.data.frames import as_frame, is_array
-from ansatz.data.numbers import number_columns, numbers_of
+from ansatz.data.number_columns import number_columns, numbers_of
 from ansatz.data.numeric import Numeric, NumericState
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.spec import InputSpec
@@ -44,7 +44,7 @@ class _State(BaseModel):
     named: bool
     columns: list[Column]
     numeric: NumericState
-    categorical: list[Categorical]
+    categorical: list[CategoricalColumn]
     dates: dict[str, list[str]]
     missing: dict[str, int]
 
@@ -308,16 +308,18 @@ def _all_numeric(count: int) -> list[Column]:
 
 def _learn_levels(
     frame: Any, columns: list[Column], weight: np.ndarray, purpose: Purpose, limit: int
-) -> list[Categorical]:
+) -> list[CategoricalColumn]:
     """The levels of categorical columns; beyond ``limit`` they are embedded or pooled."""
     learned = []
     for column in columns:
         if column.role == "categorical":
             cells, order = frame[column.name], column.levels
             if purpose == "linear":
-                found = Categorical.fit(cells, weight, "treatment", order=order, max_levels=limit)
+                found = CategoricalColumn.fit(
+                    cells, weight, "treatment", order=order, max_levels=limit
+                )
             else:
-                found = Categorical.fit(cells, weight, "indicator", order=order)
+                found = CategoricalColumn.fit(cells, weight, "indicator", order=order)
                 if len(found.levels) > limit:
                     found = found.model_copy(update={"coding": "embedding"})
             learned.append(found)

@@ -9,11 +9,11 @@ from typing import Any
 _HOMES = {
     "attributions": "structures.grid.report.attributions",
     "confusion_section": "structures.grid.report.confusion",
-    "covered": "report.intervals",
+    "covered": "report.interval_coverage",
     "decompose": "report.corp",
     "dispersion": "report.residual_tests",
     "draw_pit": "report.pit",
-    "intervals": "report.intervals",
+    "intervals": "report.interval_coverage",
     "normal_scores": "report.normal_scores",
     "pit_histogram": "report.pit",
     "quantile_residuals": "report.residual_tests",

@@ -10,7 +10,8 @@ from sklearn.utils import Tags
 
 from ansatz import outcomes
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator, Fitted
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.likelihoods import Likelihood
 
 
@@ -38,7 +39,7 @@ class Classifier(ClassifierMixin, Estimator, without=("calibration",)):
     """
 
     outcome = "class"
-    classes_ = Fitted(lambda model: model.outcome.labels)
+    classes_ = FittedAttribute(lambda model: model.outcome.labels)
 
     def __init__(
         self,

@@ -9,7 +9,8 @@ from sklearn.utils import Tags
 
 from ansatz.data.rankings import Layout
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator, Fitted
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.fitting.job import read_column
 from ansatz.likelihoods import Likelihood, RankingDistribution
 from ansatz.metrics import kendall_tau
@@ -47,7 +48,7 @@ class Ranker(Estimator, without=("calibration",)):
     """
 
     outcome = "ranking"
-    items_ = Fitted(lambda model: model.outcome.labels)
+    items_ = FittedAttribute(lambda model: model.outcome.labels)
 
     def __init__(
         self,

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator, Fitted
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.fitting.model import Given
 from ansatz.likelihoods import Likelihood
 
@@ -33,7 +34,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         clean: how predicted masks are tidied: options of :func:`ansatz.data.clean`, like
             ``{"min_size": 20, "fill_holes": True}``.
         symmetry: the group that answers are averaged over: ``"flip"``, ``"rotation90"``,
-            ``"dihedral"`` (turns and mirror images) or ``"none"``. None takes, of fewer than 100
+            ``"dihedral"`` (rotations and flips) or ``"none"``. None takes, of fewer than 100
             images, those that the default augmentation draws from: masks are better and take
             eight times as long to predict.
         epochs: passes over the examples, in place of the recipe's budget.
@@ -60,7 +61,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
 
     outcome = "mask"
     x = "grid"
-    classes_ = Fitted(lambda model: model.outcome.labels)
+    classes_ = FittedAttribute(lambda model: model.outcome.labels)
 
     def __init__(
         self,

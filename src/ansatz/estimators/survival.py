@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from ansatz import outcomes
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import Arguments
-from ansatz.estimators.estimator import Estimator, Fitted
+from ansatz.estimators.estimator import Estimator
+from ansatz.estimators.predictor import FittedAttribute
 from ansatz.likelihoods import Likelihood
 
 
@@ -38,7 +39,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     """
 
     outcome = "survival"
-    followed_ = Fitted(lambda model: model.of_times.followed)
+    followed_ = FittedAttribute(lambda model: model.of_times.followed)
 
     def __init__(
         self, likelihood: str | Likelihood = "weibull", **options: Unpack[Arguments]

@@ -1,4 +1,4 @@
-"""How drawings and pages look: style, axes, sections, the page. No model is in it."""
+"""Figures, sections and pages of reports, independent of any model."""
 
 from ansatz.figures.decades import logarithmic as logarithmic
 from ansatz.figures.page import render as render

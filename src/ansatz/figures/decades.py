@@ -1,4 +1,4 @@
-"""Logarithmic axes whose ticks read 0.01, 100, 10⁻⁶: plain text, for a style without mathtext."""
+"""Labels logarithmic axes in plain text: 0.01, 100, 10⁻⁶."""
 
 import math
 from typing import TYPE_CHECKING
@@ -37,14 +37,14 @@ def logarithmic(*axes: "Axis") -> None:
 
 
 def _steps(span: float) -> tuple[float, ...]:
-    """Which multiples get a number: a range of few decades would show one power of ten, or none."""
+    """Chooses the labelled multiples by the number of decades."""
     if span < 0.7:
         return (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0)
     return (1.0, 2.0, 5.0) if span < 2 else (1.0,)
 
 
 def power_of_ten(value: float) -> str:
-    """A positive number from 0.001 to 10,000 as it is, others as a power of ten."""
+    """Formats a number from 0.001 to 10,000 as it is, others as a power of ten."""
     if value == 0 or 1e-3 <= value <= 1e4:
         return f"{value:g}"
     digits, exponent = f"{value:e}".split("e")

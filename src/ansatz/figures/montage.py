@@ -1,4 +1,4 @@
-"""Pictures side by side as one image, which a drawing embeds without blurring its cells."""
+"""Pictures side by side as one image, which a drawing embeds without blurring its pixels."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -95,9 +95,9 @@ def strengths(heat: NDArray[Any]) -> NDArray[np.float32]:
         - heat: ``(N, *size)``, and so the result.
     """
     size = np.abs(np.nan_to_num(np.asarray(heat, dtype=np.float32)))
-    cells = tuple(range(1, size.ndim))
-    top = np.quantile(size, 0.99, axis=cells, keepdims=True)
-    top = np.where(top > 0, top, size.max(cells, keepdims=True))
+    axes = tuple(range(1, size.ndim))
+    top = np.quantile(size, 0.99, axis=axes, keepdims=True)
+    top = np.where(top > 0, top, size.max(axes, keepdims=True))
     found: NDArray[np.float32] = np.clip(size / np.where(top > 0, top, 1), 0, 1)
     return found
 
@@ -108,21 +108,21 @@ class Montage(NamedTuple):
     image: Pictures  # ``(height, width, 4)`` bytes, transparent between pictures
     rows: int  # of pictures
     columns: int  # of pictures
-    cell: tuple[int, int]  # (height, width) in cells of a picture with the room around it
+    slot: tuple[int, int]  # (height, width) in pixels of a picture with the room around it
     size: tuple[int, int]  # (height, width) of a picture
-    start: int = 0  # cells above the first row
+    start: int = 0  # pixels above the first row
 
     def corner(self, i: int) -> tuple[int, int]:
-        """(left, top) of picture ``i``, in cells."""
+        """(left, top) of picture ``i``, in pixels."""
         row, column = divmod(i, self.columns)
-        above = self.cell[0] - self.size[0] - (self.cell[1] - self.size[1])
-        return column * self.cell[1], self.start + row * self.cell[0] + above
+        above = self.slot[0] - self.size[0] - (self.slot[1] - self.size[1])
+        return column * self.slot[1], self.start + row * self.slot[0] + above
 
 
 def montage(
     shown: Pictures, *, columns: int, text: float = 0.0, head: float = 0.0, gap: float = 0.06
 ) -> Montage:
-    """Puts pictures into rows of so many columns.
+    """Puts pictures into rows of ``columns`` each.
 
     Shapes:
         - shown: ``(N, H, W, 3)``.
@@ -130,14 +130,14 @@ def montage(
     height, width = shown.shape[1:3]
     between, above = max(round(gap * width), 1), round(text * width)
     start = round(head * width)
-    cell = (height + between + above, width + between)
+    slot = (height + between + above, width + between)
     rows = -(-len(shown) // columns)
-    image = np.zeros((start + rows * cell[0], columns * cell[1], 4), np.uint8)
+    image = np.zeros((start + rows * slot[0], columns * slot[1], 4), np.uint8)
     for i, picture in enumerate(shown):
-        top, left = start + (i // columns) * cell[0] + above, (i % columns) * cell[1]
+        top, left = start + (i // columns) * slot[0] + above, (i % columns) * slot[1]
         image[top : top + height, left : left + width, :3] = picture
         image[top : top + height, left : left + width, 3] = 255
-    return Montage(image, rows, columns, cell, (height, width), start)
+    return Montage(image, rows, columns, slot, (height, width), start)
 
 
 def strip(
@@ -155,7 +155,7 @@ def strip(
     Returns:
         The ``<svg>`` element.
     """
-    # Small pictures are enlarged by whole numbers, so that the room around is finer than cells.
+    # Small pictures are enlarged by whole numbers, so that the room around is finer than pixels.
     factor = -(-24 // max(shown.shape[2], 1))
     shown = shown.repeat(factor, axis=1).repeat(factor, axis=2)
     longest = max((len(line) for label in labels for line in label.splitlines()), default=0)
@@ -165,7 +165,7 @@ def strip(
     width = most if side is None else min(side, most)
     text, head = ((n * LINE + 0.05) / width if n else 0.0 for n in (lines, 1 if heads else 0))
     found = montage(shown, columns=columns, text=text, head=head, gap=gap)
-    scale = width / found.size[1]  # inches per cell
+    scale = width / found.size[1]  # inches per pixel
     across, down = (found.image.shape[axis] * scale for axis in (1, 0))
     with figure(margin + across, down) as paper:
         axes = paper.add_axes((margin / (margin + across), 0, across / (margin + across), 1))

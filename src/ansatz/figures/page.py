@@ -1,4 +1,4 @@
-"""Sections as one self-contained page: no script, nothing fetched, every text escaped."""
+"""Renders sections as one self-contained page: no scripts, no requests, all text escaped."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from ansatz import __version__
-from ansatz.figures.number import LIMIT, number, printable
+from ansatz.figures.number_format import LIMIT, number, printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.storage import write_file
 
@@ -27,8 +27,8 @@ _ELEMENTS = frozenset(
 )
 
 
-class Shown(NamedTuple):
-    """A text as the page shows it, with the whole of it on demand."""
+class ShownText(NamedTuple):
+    """A shortened text, with the whole text as a tooltip."""
 
     shown: str
     hint: Markup
@@ -43,11 +43,11 @@ def render(
     verdict: Sequence[str] = (),
     footer: str = "",
 ) -> str:
-    """The page as HTML.
+    """Renders the page as HTML.
 
-    Whatever comes from data is escaped; characters that steer (controls, bidirectional overrides)
-    are spelled out; long names are shortened, the whole of them a hint of the pointer. The content
-    security policy forbids scripts, requests and any style but the page's own.
+    Text from data is escaped, including control characters and bidirectional overrides; long names
+    are shortened, with a tooltip. The content security policy forbids scripts, requests and any
+    style but the page's own.
 
     Args:
         sections: in order.
@@ -63,7 +63,7 @@ def render(
         >>> "A &lt;b&gt;" in page, "<script" in page
         (True, False)
     """
-    # The style holds quotes, which are no markup within its element.
+    # Quotes in the style are not markup.
     style = _file("page.css").strip()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     page = Environment(autoescape=True, undefined=StrictUndefined).from_string(_file("page.html"))
@@ -87,12 +87,12 @@ def render(
 
 
 def write_page(path: str | Path, page: str, *, overwrite: bool = False) -> Path:
-    """Writes the page, whole or not at all.
+    """Writes the page atomically.
 
     Args:
         path: the file.
-        page: what :func:`render` gave.
-        overwrite: replace what is there.
+        page: from :func:`render`.
+        overwrite: replace an existing file.
 
     Example:
         >>> import pathlib, tempfile
@@ -140,25 +140,25 @@ def _table(table: Table) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell) -> Shown:
+def _cell(cell: Cell) -> ShownText:
     return _name(cell if isinstance(cell, str) else number(cell), 4 * LIMIT)
 
 
-def _name(text: str, limit: int = LIMIT) -> Shown:
+def _name(text: str, limit: int = LIMIT) -> ShownText:
     shown = printable(text, limit)
     if len(text) <= limit:
-        return Shown(shown, Markup(""))
-    return Shown(shown, Markup(' title="{}"').format(printable(text, LONGEST)))
+        return ShownText(shown, Markup(""))
+    return ShownText(shown, Markup(' title="{}"').format(printable(text, LONGEST)))
 
 
-def _aligned(cell: Shown, right: bool) -> Shown:
+def _aligned(cell: ShownText, right: bool) -> ShownText:
     if right:
         return cell._replace(mark=Markup(' class="n"'))
     return cell._replace(mark=Markup(' class="long"')) if len(cell.shown) > 24 else cell
 
 
 def _drawing(figure: Figure) -> Markup:
-    """The svg with its description; anything but a drawing is refused."""
+    """Adds the description to the svg; rejects anything but a drawing."""
     root = ElementTree.fromstring(figure.svg)
     for element in root.iter():
         name = element.tag.rpartition("}")[2]

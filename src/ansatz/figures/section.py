@@ -1,4 +1,4 @@
-"""What a report is made of, as plain data; text is escaped when the page is written."""
+"""Defines the parts of a report as plain data; the page escapes their text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ class Text:
     """A paragraph.
 
     Args:
-        text: as it should read; never markup.
-        kind: ``"note"`` sets it smaller, ``"warning"`` marks it, ``"code"`` keeps its lines.
+        text: plain text, not markup.
+        kind: ``"note"`` is small, ``"warning"`` is marked, ``"code"`` keeps its lines.
 
     Example:
         >>> from ansatz.figures import Text
-        >>> Text("The spread is too small.").kind
+        >>> Text("The standard deviation is too small.").kind
         'plain'
     """
 
@@ -27,12 +27,12 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under a head; numbers are given as numbers and formatted when the page is written.
+    """A table; the page formats its numbers.
 
     Args:
         head: names of the columns.
         rows: cells: text, numbers, or None for a dash.
-        caption: what the table shows, in a sentence.
+        caption: one sentence on what the table shows.
 
     Example:
         >>> from ansatz.figures import Table
@@ -50,9 +50,9 @@ class Figure:
     """A drawing with its caption.
 
     Args:
-        svg: what :func:`ansatz.figures.style.to_svg` gave.
+        svg: from :func:`ansatz.figures.to_svg`.
         caption: what to see, in a sentence or two.
-        alt: the same for who cannot see it.
+        alt: a description for screen readers.
 
     Example:
         >>> from ansatz.figures import Figure
@@ -71,12 +71,12 @@ class Section:
 
     Args:
         title: its heading.
-        lead: the answer, in a sentence or two, before the numbers that show it.
+        lead: the result in a sentence or two.
         parts: paragraphs, tables and figures in order.
 
     Example:
         >>> from ansatz.figures import Section, Text
-        >>> Section("Coverage", "Intervals hold what they promise.", [Text("...")]).title
+        >>> Section("Coverage", "90 % intervals cover 91 %.", [Text("...")]).title
         'Coverage'
     """
 
@@ -86,12 +86,12 @@ class Section:
 
 
 class Chapter(NamedTuple):
-    """An entry of a page's table of contents: the section is computed when it is asked for.
+    """An entry of the table of contents, whose section is computed later.
 
     Args:
-        place: orders the page.
-        words: tell a waiting user what is being computed.
-        section: ``"module:function"`` that makes the section, or None where it does not apply.
+        place: its position on the page.
+        words: its name for progress messages.
+        section: ``"module:function"`` that computes the section, or None if it does not apply.
 
     Example:
         >>> from ansatz.figures.section import Chapter

@@ -1,4 +1,4 @@
-"""How figures look: one style for the library, drawn as small scalable graphics."""
+"""Defines the style of all figures, and writes them as small SVG."""
 
 import hashlib
 import io
@@ -12,24 +12,24 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ansatz.figures.number import LIMIT, printable
+from ansatz.figures.number_format import LIMIT, printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The palette of Okabe and Ito, told apart with any kind of colour vision; each colour has a
+# The palette of Okabe and Ito, distinguishable with any kind of colour vision; each colour has a
 # contrast of 3 and more with white and with near-black.
-MODEL = "#2080C0"  # blue: what was fitted
+MODEL = "#2080C0"  # blue: the model
 LINEAR = "#D55E00"  # vermilion: the linear model
 THIRD = "#009E73"  # green
 FOURTH = "#B86A9A"  # purple
 PALETTE = (MODEL, LINEAR, THIRD, FOURTH, "#C08A00", "#3A9BC4")
 INK = "#767676"  # text, axes, references; becomes the colour of the text around the figure
-POINTS = 2_000  # drawn at most
+POINTS = 2_000  # most points drawn
 
 _FONT = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 _STYLE: dict[str, Any] = {
-    "font.family": ["DejaVu Sans"],  # measured with it, shown in the reader's own
+    "font.family": ["DejaVu Sans"],  # for measuring; shown in the reader's font
     "font.size": 9.0,
     "axes.titlesize": 9.5,
     "axes.titleweight": "normal",
@@ -56,7 +56,7 @@ _STYLE: dict[str, Any] = {
     "lines.markersize": 3.5,
     "patch.linewidth": 0.7,
     "text.color": INK,
-    "text.parse_math": False,  # a name with two dollar signs is a name
+    "text.parse_math": False,  # names may contain dollar signs
     "xtick.color": INK,
     "ytick.color": INK,
     "xtick.labelsize": 8.5,
@@ -73,7 +73,7 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 
 @contextmanager
 def figure(width: float = 6.4, height: float = 3.2) -> "Iterator[Figure]":
-    """A matplotlib figure in the style of the library, made without pyplot.
+    """Makes a matplotlib figure in the style of the library, without pyplot.
 
     Args:
         width: inches; a page is 7.2 wide.
@@ -97,7 +97,7 @@ def figure(width: float = 6.4, height: float = 3.2) -> "Iterator[Figure]":
 
 
 def thin(*arrays: ArrayLike, limit: int = POINTS, seed: int = 0) -> tuple[NDArray[Any], ...]:
-    """The same random rows of each array, at most ``limit`` of them, in their order.
+    """Samples the same rows of each array, at most ``limit``, in order.
 
     Example:
         >>> import numpy as np
@@ -114,15 +114,15 @@ def thin(*arrays: ArrayLike, limit: int = POINTS, seed: int = 0) -> tuple[NDArra
 
 
 def to_svg(paper: "Figure", *, limit: int = LIMIT) -> str:
-    """The figure as one ``<svg>`` element to be put into a page.
+    """Writes the figure as one ``<svg>`` element for a page.
 
-    Text stays text, in the reader's own font; the ink is the colour of the text around it; styles
-    are attributes, so that a page may forbid inline styles; names within it are its own, so that
-    many figures share a page; the bytes are the same whenever the drawing is.
+    Text stays text in the reader's font; ink takes the colour of the surrounding text; styles are
+    attributes, so that a page may forbid inline styles; identifiers are unique across figures; the
+    output is deterministic.
 
     Args:
         paper: made by :func:`figure`, within its context.
-        limit: letters of a line of text, which may come from a file.
+        limit: largest number of letters of a line of text.
 
     Example:
         >>> from ansatz.figures.style import figure, to_svg
@@ -138,7 +138,7 @@ def to_svg(paper: "Figure", *, limit: int = LIMIT) -> str:
     written = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a letter that the measuring font lacks
+        warnings.simplefilter("ignore")  # a letter that the font lacks
         paper.savefig(written, format="svg", metadata=nothing, transparent=True)
     text = written.getvalue()
     root = ElementTree.fromstring(text[text.index("<svg") :])
@@ -173,7 +173,7 @@ def _simplify(root: ElementTree.Element) -> None:
 
 
 def _used_names(root: ElementTree.Element) -> dict[str, int]:
-    """Identifiers that something refers to, numbered."""
+    """Numbers the identifiers that are referred to."""
     found: dict[str, int] = {}
     for element in root.iter():
         for key, value in element.attrib.items():
@@ -186,7 +186,7 @@ def _used_names(root: ElementTree.Element) -> dict[str, int]:
 
 
 def _unfold_style(element: ElementTree.Element) -> None:
-    """``style="fill: none; stroke-width: 1"`` as attributes of their own."""
+    """Turns ``style="fill: none; stroke-width: 1"`` into attributes."""
     for rule in element.attrib.pop("style", "").split(";"):
         key, colon, value = rule.partition(":")
         if colon and key.strip() != "font-family":

@@ -36,7 +36,7 @@ class LikelihoodScore(NamedTuple):
     error: float  # standard error of that difference, row by row
 
 
-class Choice(NamedTuple):
+class LikelihoodChoice(NamedTuple):
     """The chosen likelihood with its evidence.
 
     ``str(choice)`` is the table, best likelihood first.
@@ -60,7 +60,7 @@ class Choice(NamedTuple):
         return "\n".join(lines)
 
 
-def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice:
+def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> LikelihoodChoice:
     r"""Chooses among likelihoods by their out-of-fold log score given x.
 
     .. math:: \hat S(p) = \frac{1}{n} \sum_i w_i \log p(y_i \mid x_i,
@@ -93,7 +93,7 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice
     seed, total = task.settings.seed, float(job.weight.sum())
     simplest = "normal" if "normal" in candidates else candidates[0]
     if len(candidates) == 1:
-        return Choice(
+        return LikelihoodChoice(
             candidates[0], (), f"likelihood {candidates[0]}: the only one that was proposed.", ()
         )
     sample = _sample(job, seed)
@@ -103,18 +103,18 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Choice
     if scorer is None:
         others = ", ".join(candidates[1:])
         why = f"likelihood {candidates[0]}: the values would also allow {others} (--likelihood)."
-        return Choice(candidates[0], (), why, ())
+        return LikelihoodChoice(candidates[0], (), why, ())
     folds = choose_folds(sample, scorer.count, seed) if len(job.y) >= FEWEST_ROWS else []
     if not folds:
         why = f"likelihood {simplest}: too few rows or groups to compare ({len(job.y)} rows)."
-        return Choice(simplest, (), why, ())
+        return LikelihoodChoice(simplest, (), why, ())
     scores, notes = _all_scores(task, scorer, candidates, sample, total, folds)
     if not scores:
         why = f"likelihood {simplest}: none of {', '.join(candidates)} could be compared."
-        return Choice(simplest, (), why, tuple(notes))
+        return LikelihoodChoice(simplest, (), why, tuple(notes))
     table = _compare(scores, sample, folds)
     likelihood, why = _decide(table)
-    return Choice(likelihood, table, why, tuple(notes))
+    return LikelihoodChoice(likelihood, table, why, tuple(notes))
 
 
 def _sample(job: Job, seed: int) -> Job:

@@ -7,21 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansatz.errors import UsageError
-from ansatz.fitting.choice import Choice, choose_likelihood
+from ansatz.fitting.choice import LikelihoodChoice, choose_likelihood
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
 from ansatz.fitting.options import FitOptions
 from ansatz.fitting.options.option import with_signature
 from ansatz.fitting.problem import Problem, read_job, reading, with_structure
-from ansatz.fitting.provenance import Provenance, RowChecksums, Source
+from ansatz.fitting.provenance import Provenance, RowChecksums, TableSource
 from ansatz.fitting.request import Request
-from ansatz.fitting.result import Fit, Run, describe_training, fingerprint
+from ansatz.fitting.result import Fit, FitFolder, describe_training, fingerprint
 from ansatz.fitting.scores import Scores, cross_validate, evaluate_all
 from ansatz.fitting.split import (
     Keys,
     Parts,
-    Split,
+    SplitJob,
     are_duplicates,
     describe_duplicates,
     folds_of,
@@ -58,7 +58,7 @@ def fit_request(asked: Request) -> Fit:
     """Fits what was asked for."""
     began = clock.perf_counter()
     request = with_structure(asked)
-    run = Run(request, {})  # what is in the way is reported before any reading
+    run = FitFolder(request, {})  # what is in the way is reported before any reading
     with reading(request) as problem:
         task = task_of(request, problem)
         test = request.options["test"]
@@ -74,7 +74,9 @@ def fit_request(asked: Request) -> Fit:
     return run.save(result)
 
 
-def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool, run: Run) -> Fit:
+def _fit(
+    request: Request, problem: Problem, task: Task, test: float, own: bool, run: FitFolder
+) -> Fit:
     """Splits the rows, chooses the likelihood, fits, and evaluates beside the baselines."""
     seed, folds = request.options["seed"], request.options["folds"]
     job = read_job(problem, task)
@@ -84,7 +86,7 @@ def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool,
     holdout = holdout_share(job, task, share)  # of the likelihood before rows choose one
     rows = task.structure.split(problem, task, job, share)
     if rows is None:
-        rows = Split.of(job, split(job, task, share, seed, given=own))
+        rows = SplitJob.of(job, split(job, task, share, seed, given=own))
     # Folds that cannot be made are refused before training.
     number = None if folds is None else folds_of(job, task, folds, seed)
     choice, task = _choose(problem, task, rows.learn)
@@ -138,7 +140,7 @@ def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool,
             result.rows_of = _rows_of(problem, job, rows.parts)
         result.split_problem = problem, job, rows.parts
         result.provenance = Provenance(
-            source=Source.of(request.data),
+            source=TableSource.of(request.data),
             request=request.record(),
             column_roles=(
                 request.column_roles() if problem.has_own_columns else problem.column_roles
@@ -154,12 +156,12 @@ def _fit(request: Request, problem: Problem, task: Task, test: float, own: bool,
     return result
 
 
-def _choose(problem: Problem, task: Task, learn: Job) -> tuple[Choice | None, Task]:
+def _choose(problem: Problem, task: Task, learn: Job) -> tuple[LikelihoodChoice | None, Task]:
     """Lets the training rows choose among the likelihoods that the values allow."""
     if len(problem.candidates) == 1:
         return None, task
     task.check_settings(learn)  # raises what is wrong before likelihoods are compared
-    choices: list[Choice] = []
+    choices: list[LikelihoodChoice] = []
 
     def choose() -> str:
         choices.append(choose_likelihood(task, problem.candidates, learn))
@@ -177,7 +179,7 @@ def note_on_parts(given: bool, count: int) -> str:
     return "the data's own parts for training and test are mixed, as --test or --folds asks for."
 
 
-def _notes_on(choice: Choice | None, folds: bool) -> list[str]:
+def _notes_on(choice: LikelihoodChoice | None, folds: bool) -> list[str]:
     if choice is None:
         return []
     notes = [choice.explanation, *choice.notes]
@@ -189,7 +191,7 @@ def _notes_on(choice: Choice | None, folds: bool) -> list[str]:
     return notes
 
 
-def _scores(model: Model, job: Job, rows: Split, number: NDArray[np.intp] | None) -> Scores:
+def _scores(model: Model, job: Job, rows: SplitJob, number: NDArray[np.intp] | None) -> Scores:
     """Scores the model by folds if there are folds, else on the test rows if there are any."""
     if number is not None:
         return cross_validate(model.task, job, number)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from ansatz.errors import DataError, UsageError
-from ansatz.fitting.contracts.inference import Fitted, OutOfFold
+from ansatz.fitting.contracts.inference import Fitted, OutOfFoldPredictions
 from ansatz.fitting.intervals import conformal_scores
 from ansatz.fitting.job import Job, take, thinned
 from ansatz.fitting.model import Model
@@ -97,7 +97,7 @@ def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None)
 
 def _out_of_fold_scores(fitted: Fitted, job: Job, likelihood: Likelihood) -> torch.Tensor | None:
     """Conformal scores of rows by networks that left them out, where there are such networks."""
-    found: OutOfFold | None = fitted.out_of_fold
+    found: OutOfFoldPredictions | None = fitted.out_of_fold
     if found is None or likelihood.event_ndim or job.target.classes:
         return None
     scores = [conformal_scores(mixed, raw, job.y[rows]) for rows, mixed, raw in found.served()]

@@ -22,7 +22,7 @@ from ansatz.fitting.split import Parts, Rows
 Kind = Literal["file", "data set", "memory"]
 
 
-class Source(BaseModel):
+class TableSource(BaseModel):
     """The place of a table.
 
     Args:
@@ -38,7 +38,7 @@ class Source(BaseModel):
     path: str | None = None
 
     @classmethod
-    def of(cls, data: Any) -> "Source":
+    def of(cls, data: Any) -> "TableSource":
         """The place of what was given to ``ansatz.fit``."""
         if not isinstance(data, str | Path):
             return cls(kind="memory", name="the table")
@@ -101,7 +101,7 @@ class Provenance(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    source: Source
+    source: TableSource
     request: dict[str, Any]
     column_roles: dict[str, Any]
     test: float

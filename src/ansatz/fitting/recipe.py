@@ -19,9 +19,9 @@ LARGE = 50_000
 MANY = 10_000  # from here on there are rows enough to bend sharply: numbers are cut in bins
 COUPLED = 100_000  # rows up to which a likelihood that couples rows sees all of them at every step
 _MOTIONS = {
-    "flip": "mirror images",
-    "rotation90": "quarter turns",
-    "dihedral": "turns and mirror images",
+    "flip": "flips",
+    "rotation90": "rotations by 90 degrees",
+    "dihedral": "rotations and flips",
 }
 
 
@@ -97,9 +97,9 @@ class Recipe(BaseModel):
         if self.augment:
             named = () if isinstance(self.augment, bool) else self.augment
             how = ", ".join(each["name"] for each in named)
-            extras += f"varied examples ({how}), " if how else "varied examples, "
+            extras += f"augmented examples ({how}), " if how else "augmented examples, "
         if self.symmetry:
-            extras += f"answers averaged over {_MOTIONS[self.symmetry]}, "
+            extras += f"predictions averaged over {_MOTIONS[self.symmetry]}, "
         return (
             f"{shape if network == 'mlp' else network}, {extras}AdamW {self.learning_rate:g} "
             f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "

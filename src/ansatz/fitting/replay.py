@@ -15,7 +15,7 @@ from ansatz.fitting.problem import Problem, read_job
 from ansatz.fitting.provenance import (
     Provenance,
     RowChecksums,
-    Source,
+    TableSource,
     checksum_table,
     provenance_of,
     tables_of,
@@ -112,7 +112,7 @@ def _given(name: str, model: Model, data: Any) -> Replay:
 def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem:
     """The table, verified by its marks."""
     given = _find(name, provenance.source) if data is None else data
-    source = Source.of(given)
+    source = TableSource.of(given)
     asked, reader = provenance.asked.options, provenance.asked.reader()
     if source.kind != "file":  # other options are in the rows
         reader = {name: reader[name] for name in ("tiles",) if name in reader}
@@ -132,7 +132,7 @@ def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem
     return problem
 
 
-def _find(name: str, source: Source) -> str:
+def _find(name: str, source: TableSource) -> str:
     """Finds the table where it was, or raises."""
     if source.kind == "memory":
         raise DataError(
@@ -150,7 +150,7 @@ def _find(name: str, source: Source) -> str:
     )
 
 
-def _verify_table(name: str, source: Source, marks: RowChecksums, problem: Problem) -> None:
+def _verify_table(name: str, source: TableSource, marks: RowChecksums, problem: Problem) -> None:
     frame = problem.frame
     columns = [str(column) for column in frame.columns]
     if columns != marks.columns:

@@ -9,9 +9,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, cast, get_args, get_origin
 
 from ansatz.errors import UsageError
-from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
-from ansatz.fitting.options.option import Declared, Option, declared
-from ansatz.fitting.options.tables import (
+from ansatz.fitting.options.commands import (
     FitOptions,
     InferenceSettings,
     NetworkSettings,
@@ -19,6 +17,8 @@ from ansatz.fitting.options.tables import (
     OutcomeSettings,
     TrainingSettings,
 )
+from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
+from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.vector import VectorOptions, VectorSettings
 
 if TYPE_CHECKING:

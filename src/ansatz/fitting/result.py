@@ -105,7 +105,7 @@ def describe_training(model: Model) -> dict[str, Any]:
     return found
 
 
-class Run:
+class FitFolder:
     """One fit's place on disk: ``OUT`` for the model, ``OUT.training`` for its checkpoints."""
 
     def __init__(self, request: Request, fingerprint: dict[str, str]) -> None:

@@ -31,7 +31,7 @@ class Parts(NamedTuple):
         return {"train": len(self.learn) - valid, "valid": valid, "test": len(self.test)}
 
 
-class Split(NamedTuple):
+class SplitJob(NamedTuple):
     """The rows of a fit, split; the test rows may be none."""
 
     learn: Job  # ``learn.valid`` stop the training
@@ -41,7 +41,7 @@ class Split(NamedTuple):
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, job: Job, parts: Parts) -> "Split":
+    def of(cls, job: Job, parts: Parts) -> "SplitJob":
         """The parts of a job that holds all rows."""
         learn = take(job, parts.learn)._replace(valid=parts.valid)
         return cls(learn, take(job, parts.test), parts.counts, parts)

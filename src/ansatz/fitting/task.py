@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.problem import Problem
 
 
-class Plan(NamedTuple):
+class TrainingPlan(NamedTuple):
     """The plan of a network and its training.
 
     Args:
@@ -264,7 +264,9 @@ class Task(NamedTuple):
             raise UsageError(one_line(error)) from None
         return self.structure.limit(changed, job, settings.options)
 
-    def plan(self, recipe: Recipe, job: Job, network_options: dict[str, Any] | None = None) -> Plan:
+    def plan(
+        self, recipe: Recipe, job: Job, network_options: dict[str, Any] | None = None
+    ) -> TrainingPlan:
         """Makes the plan of a network; the options of its factory follow from the recipe."""
         network = self.network(job.target)
         self.refuse(network)
@@ -272,7 +274,7 @@ class Task(NamedTuple):
         if own is None:
             own = self.structure.network_options(network, recipe, job.rows.spec)
             own = {**own, **self.settings.network_options}
-        return Plan(
+        return TrainingPlan(
             self.structure,
             network,
             own,

@@ -25,7 +25,7 @@ from ansatz.fitting.problem import Problem, check_known, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe, default_recipe
-from ansatz.fitting.task import Plan
+from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import typed
 from ansatz.inference.registry import DEFAULT
 from ansatz.likelihoods import Likelihood
@@ -271,7 +271,7 @@ class TensorStructure(Structure):
             return None, []
         facts = Facts(float(job.weight.sum()), job.rows.spec, job.target, not likelihood.additive)
         recipe = self.recipe(facts).model_copy(update={"steps": 500, "bins": 0})
-        plan = Plan(self, network, {}, recipe, seed, {}, {"progress": 0})
+        plan = TrainingPlan(self, network, {}, recipe, seed, {}, {"progress": 0})
         fitted = inference.create(DEFAULT).fit(
             plan, job._replace(valid=None, trainer_options={}), likelihood
         )

@@ -19,7 +19,7 @@ from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Trained
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.split import stopping_folds, stopping_rows
-from ansatz.fitting.task import Plan
+from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.transfer import Transfer, begin_transfer
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.transfer import rests
@@ -41,7 +41,7 @@ class Training(NamedTuple):
 
 
 def train(
-    plan: Plan,
+    plan: TrainingPlan,
     job: Job,
     likelihood: Likelihood,
     *,
@@ -102,7 +102,7 @@ def _halves(job: Job, recipe: Recipe, seed: int) -> tuple[Job, Job | None]:
 
 
 def update(
-    plan: Plan,
+    plan: TrainingPlan,
     job: Job,
     likelihood: Likelihood,
     *,
@@ -126,13 +126,15 @@ def update(
     return Training(encoder, finish(plan, encoder, step), step, history)
 
 
-def finish(plan: Plan, encoder: Encoder, step: Step) -> Trained:
+def finish(plan: TrainingPlan, encoder: Encoder, step: Step) -> Trained:
     """The network and the objective of a step, ready to predict."""
     assert isinstance(step.objective, Supervised)
     return finish_pair(plan, encoder, step.network, step.objective)
 
 
-def finish_pair(plan: Plan, encoder: Encoder, network: nn.Module, objective: Supervised) -> Trained:
+def finish_pair(
+    plan: TrainingPlan, encoder: Encoder, network: nn.Module, objective: Supervised
+) -> Trained:
     """A network and its objective, ready to predict."""
     found = Trained(network, objective, plan.network_name, plan.saved_options, encoder.dtype)
     return ready(plan.structure, encoder, found, plan.recipe)
@@ -153,7 +155,7 @@ def _feed(step: Step, recipe: Recipe, seed: int) -> Feed:
 
 
 @contextmanager
-def _one_row_has_no_spread(plan: Plan) -> Iterator[None]:
+def _one_row_has_no_spread(plan: TrainingPlan) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
@@ -166,7 +168,7 @@ def _one_row_has_no_spread(plan: Plan) -> Iterator[None]:
 
 
 def _begin(
-    plan: Plan,
+    plan: TrainingPlan,
     job: Job,
     likelihood: Likelihood,
     encoder: Encoder,
@@ -195,7 +197,7 @@ def _begin(
 
 
 def _modules(
-    plan: Plan, job: Job, likelihood: Likelihood, encoder: Encoder, start: Start | None
+    plan: TrainingPlan, job: Job, likelihood: Likelihood, encoder: Encoder, start: Start | None
 ) -> tuple[nn.Module, Supervised]:
     dtype = getattr(torch, plan.recipe.dtype)
     if start is not None:
@@ -337,7 +339,7 @@ def _normalizes_by_batch(network: nn.Module) -> bool:
 
 
 def _best_steps(
-    plan: Plan, begin: Callable[[Job], Step], learn: Job, encoder: Encoder, folds: Tensor
+    plan: TrainingPlan, begin: Callable[[Job], Step], learn: Job, encoder: Encoder, folds: Tensor
 ) -> int:
     rows = plan.structure.batch(learn, encoder, plan.recipe)
     if rows is None:

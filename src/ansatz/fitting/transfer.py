@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from torch import nn
 
-from ansatz.fitting.task import Plan
+from ansatz.fitting.task import TrainingPlan
 from ansatz.networks import discriminative_groups, freeze, load_weights
 from ansatz.training import Callback, Unfreezing
 
@@ -19,7 +19,7 @@ class Transfer(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def begin_transfer(network: nn.Module, plan: Plan, file: Any, frozen_part: Any) -> Transfer:
+def begin_transfer(network: nn.Module, plan: TrainingPlan, file: Any, frozen_part: Any) -> Transfer:
     """Loads weights from a file and freezes layers of a fresh network, in place."""
     notes: list[str] = []
     if file is not None:

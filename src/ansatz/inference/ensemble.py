@@ -1,7 +1,6 @@
 """Several networks trained from different starts on different rows, mixed and recalibrated."""
 
-import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -12,11 +11,9 @@ from ansatz.data.batch import take_rows
 from ansatz.errors import ModelError, NumericalError, UsageError
 from ansatz.fitting.contracts.inference import (
     Build,
-    Composition,
     Fitted,
     Inference,
     Posterior,
-    Predictive,
 )
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
@@ -24,154 +21,25 @@ from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.recalibration import Recalibration, find_factor, for_mixture, kind_of, mean_of
 from ansatz.fitting.recipe import FEW, SMALL, Recipe, require_members
-from ansatz.fitting.task import Plan
+from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
-from ansatz.inference.combination import Combination, probability_of_best, stack_weights
+from ansatz.inference.combination import probability_of_best, stack_weights
+from ansatz.inference.ensemble_posterior import EnsemblePosterior
 from ansatz.inference.left_out import (
     Fold,
-    OutOfFold,
+    MemberPredictions,
     evaluate_elements,
     folds_of,
     left_out,
     plan_members,
 )
 from ansatz.inference.member_step import MemberStep
-from ansatz.inference.training import Rows, member_folder, train_together
+from ansatz.inference.member_training import MemberRows, member_folder, train_together
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
 from ansatz.seeds import derive
 from ansatz.storage import load_into
 from ansatz.training import History, Supervised, choose_device
-
-
-class EnsemblePosterior:
-    """Members mixed by weight, their mixture recalibrated by one factor.
-
-    Args:
-        members: of one likelihood; a linear model may be the last of them.
-        weights: ``(S,)``.
-        factor: of recalibration; 1 for none.
-    """
-
-    name: ClassVar[str] = "ensemble"
-    keeps_rows: ClassVar[bool] = False
-
-    def __init__(
-        self, members: Sequence[PointPosterior], weights: Tensor, factor: float = 1.0
-    ) -> None:
-        self.members = list(members)
-        self.structure, self.encoder = members[0].structure, members[0].encoder
-        self.combination = Combination([member.likelihood for member in members], weights, factor)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of the fit, some of them about predictions."""
-        return self.members[0].options
-
-    @options.setter
-    def options(self, options: dict[str, Any]) -> None:
-        self.members = [copy.copy(member) for member in self.members]
-        for member in self.members:
-            member.options = options
-
-    @property
-    def likelihood(self) -> Likelihood:
-        return self.combination.likelihood
-
-    @property
-    def weights(self) -> Tensor:
-        """The weights of the members, ``(S,)``."""
-        return self.combination.weights
-
-    @property
-    def factor(self) -> float:
-        """The factor of recalibration; 1 for none."""
-        return self.combination.factor
-
-    @property
-    def parameters(self) -> int:
-        return sum(member.parameters for member in self.members)
-
-    @property
-    def networks(self) -> Sequence[Trained]:
-        return [member.trained for member in self.members if member.encoder is self.encoder]
-
-    @property
-    def linear(self) -> PointPosterior | None:
-        last = self.members[-1]
-        return None if last.encoder is self.encoder else last
-
-    def predictive(
-        self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
-    ) -> Predictive:
-        trained = list(self.networks)
-        chunks = self.structure.raws(
-            trained, self.encoder, rows, offset, notes=notes, options=self.options
-        )
-        if self.linear is None:
-            dense = trained[0].objective.axis != -1
-            serve = self.combination.serve_in_turn if dense else self._serve
-            return Predictive(self.likelihood, torch.cat([serve(each) for each in chunks]))
-        raws = [torch.cat(parts) for parts in zip(*map(list, chunks), strict=True)]
-        last = self.linear.predictive(rows, offset, notes=[]).raw
-        return Predictive(self.likelihood, self.combination.serve([*raws, last]))
-
-    def _serve(self, raws: Any) -> Tensor:
-        return self.combination.serve(list(raws))
-
-    def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:
-        with torch.no_grad():
-            return self.combination.serve([m.answer(inputs, offset) for m in self.members])
-
-    def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
-        shares = zip(self.weights.tolist(), self.members, strict=True)
-        return [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
-
-    def without_recalibration(self) -> "EnsemblePosterior":
-        return EnsemblePosterior(self.members, self.weights)
-
-    def composition(self, kind: torch.dtype) -> Composition:
-        mixed = copy.deepcopy(self.combination)
-        for likelihood in mixed.likelihoods:
-            likelihood.to(kind)
-        words = {"members": len(mixed.likelihoods), "weights": mixed.weights.tolist()}
-        return Composition(
-            [(member.encoder, member.trained) for member in self.members],
-            mixed.likelihood.to(kind),
-            mixed.serve,
-            {**words, "factor": mixed.factor},
-        )
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Stacks the networks' tensors; the linear model and the merged likelihood stay apart."""
-        parts = [trained.tensors() for trained in self.networks]
-        found = {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
-        if self.linear is not None:
-            own = self.linear.trained.tensors()
-            found |= {f"linear.{name}": value for name, value in own.items()}
-        if self.combination.merged:
-            served = self.combination.likelihood.state_dict()
-            found |= {f"served.{name}": value for name, value in served.items()}
-        return found
-
-    def record(self) -> dict[str, Any]:
-        record: dict[str, Any] = {
-            "members": len(self.networks),
-            "weights": self.weights.tolist(),
-            "factor": self.factor,
-            "linear": None,
-        }
-        if self.linear is not None:
-            likelihood = self.linear.likelihood
-            *_, last = (
-                m for m in self.linear.trained.network.modules() if isinstance(m, nn.Linear)
-            )
-            record["linear"] = {
-                "preprocessing": self.linear.encoder.state(),
-                "likelihood": {"name": likelihood.name, "options": likelihood.options},
-                "outputs": int(last.out_features),
-            }
-        return record
 
 
 class Ensemble(Inference):
@@ -199,7 +67,11 @@ class Ensemble(Inference):
         return base if members is None else base.model_copy(update={"members": members})
 
     def fit(
-        self, plan: Plan, job: Job, likelihood: Likelihood, previous: Posterior | None = None
+        self,
+        plan: TrainingPlan,
+        job: Job,
+        likelihood: Likelihood,
+        previous: Posterior | None = None,
     ) -> Fitted:
         if plan.options.get("warm_start"):
             raise UsageError("an ensemble has no warm_start: its members start anew.")
@@ -260,10 +132,10 @@ def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 
 def _train(
-    plan: Plan,
+    plan: TrainingPlan,
     job: Job,
     likelihood: Likelihood,
-    members: list[Rows],
+    members: list[MemberRows],
     encoder: Encoder,
     rows: Batch | None,
 ) -> tuple[list[Trained], History]:
@@ -291,7 +163,7 @@ def _train(
 
 
 def _member(
-    plan: Plan, job: Job, encoder: Encoder, objective: Supervised, number: int
+    plan: TrainingPlan, job: Job, encoder: Encoder, objective: Supervised, number: int
 ) -> nn.Module:
     assert objective.shift is not None
     module = build_network(
@@ -306,10 +178,10 @@ def _member(
 
 
 def _in_turn(
-    plan: Plan,
+    plan: TrainingPlan,
     job: Job,
     likelihood: Likelihood,
-    members: list[Rows],
+    members: list[MemberRows],
     encoder: Encoder,
     starts: list[tuple[nn.Module, Supervised]] | None,
 ) -> tuple[list[Trained], History]:
@@ -349,10 +221,10 @@ def _compatible(model: PointPosterior, like: PointPosterior) -> bool:
 def _out_of_fold(
     job: Job,
     rows: Batch | None,
-    members: list[Rows],
+    members: list[MemberRows],
     models: list[PointPosterior],
     linear: PointPosterior | None,
-) -> OutOfFold:
+) -> MemberPredictions:
     """Predicts every evaluated row by the members that left it out, one of each repeat."""
     who = left_out(members, len(job.y))  # (N, G)
     wide = None if rows is None else typed(rows, torch.float64)
@@ -374,10 +246,10 @@ def _out_of_fold(
             raws.append(refit.predictive(mine.rows, mine.offset, notes=[]).raw)
         folds.append(Fold(index, candidates, raws))
     groups = who.shape[1] + (linear is not None)
-    return OutOfFold(who, folds, torch.full((groups,), 1 / groups, dtype=torch.float64))
+    return MemberPredictions(who, folds, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
 
-def _linear_refits(job: Job, members: list[Rows], like: PointPosterior) -> list[Posterior]:
+def _linear_refits(job: Job, members: list[MemberRows], like: PointPosterior) -> list[Posterior]:
     """The linear model of the rows that each member of the first repeat was trained on."""
     found = []
     for member in members[: folds_of(members)]:
@@ -390,9 +262,9 @@ def _linear_refits(job: Job, members: list[Rows], like: PointPosterior) -> list[
 def combine(
     job: Job,
     models: list[PointPosterior],
-    members: list[Rows],
+    members: list[MemberRows],
     linear: PointPosterior | None,
-    evaluated: OutOfFold,
+    evaluated: MemberPredictions,
     history: History,
     seed: int,
 ) -> Fitted:
@@ -436,7 +308,9 @@ def _disagreement(job: Job, models: list[PointPosterior], share: Tensor) -> floa
     return float(ratio.clamp(max=10).mean())
 
 
-def _dropout_shares(evaluated: OutOfFold, members: list[Rows], scores: Tensor, seed: int) -> Tensor:
+def _dropout_shares(
+    evaluated: MemberPredictions, members: list[MemberRows], scores: Tensor, seed: int
+) -> Tensor:
     """The weight of each member by its dropout, 1 on average."""
     rates = torch.tensor([member.dropout for member in members])
     if len(rates.unique()) == 1 or evaluated.who.shape[1] > 1:
@@ -448,7 +322,7 @@ def _dropout_shares(evaluated: OutOfFold, members: list[Rows], scores: Tensor, s
     return share * len(members)
 
 
-def _row_weights(job: Job, evaluated: OutOfFold, share: Tensor) -> Tensor:
+def _row_weights(job: Job, evaluated: MemberPredictions, share: Tensor) -> Tensor:
     """Weights of the evaluated rows: a row counts as much as the member that evaluates it."""
     found = []
     for fold in evaluated.folds:
@@ -468,7 +342,7 @@ def _scores(fold: Fold, job: Job) -> Tensor:
     return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
 
 
-def _recalibrate(job: Job, evaluated: OutOfFold, weight: Tensor) -> Recalibration | None:
+def _recalibrate(job: Job, evaluated: MemberPredictions, weight: Tensor) -> Recalibration | None:
     kind = kind_of(evaluated.folds[0].likelihoods[0])
     if kind is None:
         return None

@@ -14,7 +14,7 @@ from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.fitting.recipe import Recipe
 from ansatz.inference.combination import Combination
-from ansatz.inference.training import Rows
+from ansatz.inference.member_training import MemberRows
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.cox import log_mean_risk
 from ansatz.seeds import derive, generator
@@ -30,7 +30,7 @@ class Fold(NamedTuple):
     raws: list[Tensor]
 
 
-class OutOfFold(NamedTuple):
+class MemberPredictions(NamedTuple):
     """Predictions of rows by members that were not trained on them.
 
     Args:
@@ -64,7 +64,7 @@ class OutOfFold(NamedTuple):
         return fair
 
 
-def plan_members(job: Job, recipe: Recipe, seed: int, *, mixed: bool = False) -> list[Rows]:
+def plan_members(job: Job, recipe: Recipe, seed: int, *, mixed: bool = False) -> list[MemberRows]:
     """The rows that each member trains on and stops by.
 
     With rows held out for all (``job.valid``), or in order of time, all members share them; else
@@ -83,7 +83,7 @@ def plan_members(job: Job, recipe: Recipe, seed: int, *, mixed: bool = False) ->
             train, valid = folds[fold % len(folds)] if folds else (everyone, everyone[:0])
         plain = mixed and member < recipe.members // 2
         dropout = 0.0 if plain else recipe.dropout
-        found.append(Rows(torch.from_numpy(train), torch.from_numpy(valid), dropout))
+        found.append(MemberRows(torch.from_numpy(train), torch.from_numpy(valid), dropout))
     return found
 
 
@@ -95,7 +95,7 @@ def _shared_valid(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp] | Non
     return job.split(seed=seed, valid=recipe.holdout or 0.1).valid
 
 
-def left_out(members: list[Rows], count: int) -> Tensor:
+def left_out(members: list[MemberRows], count: int) -> Tensor:
     """For each row the members that were not trained on it, -1 where all did: ``(N, G)``.
 
     Where folds split the rows, one for each repeat; where all members share what they leave out,
@@ -109,7 +109,7 @@ def left_out(members: list[Rows], count: int) -> Tensor:
     return who
 
 
-def folds_of(members: list[Rows]) -> int:
+def folds_of(members: list[MemberRows]) -> int:
     """Members per repeat of the folds; 1 where all leave out the same rows."""
     if len(members) > 1 and torch.equal(members[0].valid, members[1].valid):
         return 1
@@ -119,7 +119,7 @@ def folds_of(members: list[Rows]) -> int:
 PIXELS = 100_000  # that weights and the temperature are found on: neighbours are nearly alike
 
 
-class Pixels(NamedTuple):
+class PixelSample(NamedTuple):
     """Labelled pixels, drawn at random, at most as many of one example as of another.
 
     Args:
@@ -133,7 +133,7 @@ class Pixels(NamedTuple):
     weight: Tensor
 
 
-def draw_pixels(y: Tensor, seed: int, most: int = PIXELS) -> Pixels:
+def draw_pixels(y: Tensor, seed: int, most: int = PIXELS) -> PixelSample:
     """Draws a sample of the labelled pixels: all of them where they are no more than ``most``.
 
     Args:
@@ -149,13 +149,13 @@ def draw_pixels(y: Tensor, seed: int, most: int = PIXELS) -> Pixels:
         if len(known) > each:
             kept = known[torch.randperm(len(known), generator=source)[:each]]
         stands = torch.full((len(kept),), len(known) / max(len(kept), 1), dtype=torch.float64)
-        parts.append(Pixels(torch.full_like(kept, number), kept, stands))
-    return Pixels(*(torch.cat(column) for column in zip(*parts, strict=True)))
+        parts.append(PixelSample(torch.full_like(kept, number), kept, stands))
+    return PixelSample(*(torch.cat(column) for column in zip(*parts, strict=True)))
 
 
 def evaluate_elements(
-    job: Job, members: list[Rows], models: list[PointPosterior], seed: int
-) -> tuple[Job, OutOfFold]:
+    job: Job, members: list[MemberRows], models: list[PointPosterior], seed: int
+) -> tuple[Job, MemberPredictions]:
     """Takes pixels as rows, each predicted by the members that left out its example.
 
     Only the numbers of drawn pixels are kept, never those of all pixels by all members. A loss
@@ -168,7 +168,7 @@ def evaluate_elements(
     groups = who.shape[1]
     equal = torch.full((groups,), 1 / groups, dtype=torch.float64)
     if not models[0].likelihood.has_distribution:
-        return job, OutOfFold(who, [], equal)
+        return job, MemberPredictions(who, [], equal)
     pixels = draw_pixels(job.y, seed)
     folds = []
     for group in who[(who >= 0).all(1)].unique(dim=0):
@@ -185,10 +185,10 @@ def evaluate_elements(
         offset=None,
         index=pixels.example,
     )
-    return drawn, OutOfFold(who[pixels.example], folds, equal)
+    return drawn, MemberPredictions(who[pixels.example], folds, equal)
 
 
-def _at(job: Job, model: PointPosterior, pixels: Pixels, mine: Tensor) -> Tensor:
+def _at(job: Job, model: PointPosterior, pixels: PixelSample, mine: Tensor) -> Tensor:
     """Predicts some of the pixels by a member, ``(M, P)``, few examples at a time."""
     examples, counts = pixels.example[mine].unique_consecutive(return_counts=True)
     places = iter(pixels.place[mine].split(counts.tolist()))

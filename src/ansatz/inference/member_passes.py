@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from ansatz.training.fast.network import Masks, derivative_of
+from ansatz.training.fast.numpy_mlp import DropoutMasks, derivative_of
 
 aten = torch.ops.aten
 
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 class MemberPasses:
     r"""Forward and backward pass of S multilayer perceptrons, into memory kept ready.
 
-    The formulas of :class:`~ansatz.training.fast.network.Backpropagation` with a leading axis s.
+    The formulas of :class:`~ansatz.training.fast.numpy_mlp.Backpropagation` with a leading axis s.
     With ten members an array is long enough for torch's vectorised functions to beat NumPy's, and
     one batched product stands for ten calls.
 
@@ -50,7 +50,7 @@ class MemberPasses:
         self._rule = _rule_of(activation)
         self._members, self._last = len(weights[0]), len(self.weights) - 1
         self._first_dropped = sum(1 for p in dropout if p == 0) if any(dropout) else None
-        self.masks = Masks(max(dropout, default=0.0), seed)
+        self.masks = DropoutMasks(max(dropout, default=0.0), seed)
         self._rooms: dict[int, _Room] = {}
         self._room: _Room
 

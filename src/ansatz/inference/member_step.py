@@ -16,7 +16,7 @@ from ansatz.inference.member_passes import MemberPasses
 from ansatz.inference.members import MemberObjective, Members
 from ansatz.optim import FlatAdamW
 from ansatz.training import AnalyticStep, Loss, Supervised
-from ansatz.training.fast.network import Array
+from ansatz.training.fast.numpy_mlp import Array
 
 
 class MemberStopping:

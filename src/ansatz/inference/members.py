@@ -15,7 +15,7 @@ from ansatz.likelihoods import Likelihood, Normal
 from ansatz.networks import MLP
 from ansatz.training import Supervised
 from ansatz.training.fast.likelihood import closed_form, normal_constant_score
-from ansatz.training.fast.network import Array, Score
+from ansatz.training.fast.numpy_mlp import Array, Score
 
 
 class Members(nn.Module):

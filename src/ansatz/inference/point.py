@@ -11,7 +11,7 @@ from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.recipe import FEW, Recipe
-from ansatz.fitting.task import Plan
+from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import train, update
 from ansatz.likelihoods import Likelihood
 
@@ -32,7 +32,11 @@ class Point(Inference):
         return base
 
     def fit(
-        self, plan: Plan, job: Job, likelihood: Likelihood, previous: Posterior | None = None
+        self,
+        plan: TrainingPlan,
+        job: Job,
+        likelihood: Likelihood,
+        previous: Posterior | None = None,
     ) -> Fitted:
         """Trains the network of the plan, from where a previous one ended if there is one."""
         encoder, start = None, None
@@ -45,7 +49,7 @@ class Point(Inference):
 
     def update(
         self,
-        plan: Plan,
+        plan: TrainingPlan,
         job: Job,
         likelihood: Likelihood,
         previous: Posterior | None,

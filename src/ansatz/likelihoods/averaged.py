@@ -140,13 +140,13 @@ class Averaged(Likelihood):
 
 
 def merges(likelihood: Likelihood) -> bool:
-    """Whether :func:`merge` knows what several members of this likelihood are together."""
+    """Whether :func:`merge` can merge several members of this likelihood."""
     kept = (Bernoulli, Categorical, Cox, DiscreteHazard, PlackettLuce, VonMises)
     return not likelihood.has_distribution or isinstance(likelihood, kept)
 
 
 def merge(likelihood: Likelihood, raw: Tensor, weights: Tensor) -> Tensor:
-    """The raw numbers of the members' mixture, for likelihoods that stay what they are.
+    """Merges the raw numbers of the members, for likelihoods whose mixture is of their kind.
 
     Exactly the mixture: classes (the mean of the probabilities, those of pixels by ``dice`` and
     ``sum`` too) and discrete hazards (the mean of the survival curves and incidences at the cuts).

@@ -304,7 +304,7 @@ def start_beta(y: Tensor, weight: Tensor, head: PositiveHead) -> tuple[Tensor, T
 
 
 def fit_beta(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The maximum-likelihood logit(mu) and 1/phi of the constant model; 1/phi is 0 for equal y.
+    """Fits logit(mu) and 1/phi of the constant model; 1/phi is 0 for equal y.
 
     psi(a + b) - psi(a) = -mean(log y) and psi(a + b) - psi(b) = -mean(log(1 - y)): the
     log-likelihood is concave in (a, b), and Newton's method starts from the moments.
@@ -331,7 +331,7 @@ def fit_beta(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fit_beta_mean(y: Tensor, weight: Tensor, dispersion: Tensor) -> Tensor:
-    """The maximum-likelihood logit(mu) of the constant model with a known 1/phi.
+    """Fits logit(mu) of the constant model with a known 1/phi.
 
     psi(mu phi) - psi((1 - mu) phi) = mean(logit(y)), which rises with mu: Newton's method in a
     bracket.

@@ -258,7 +258,7 @@ class BetaBinomial(Dispersed):
 def fit_beta_binomial(
     y: Tensor, weight: Tensor, known: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    r"""The maximum-likelihood logit(mu) and 1/phi; 1/phi is 0 where no extra variance shows.
+    r"""Fits logit(mu) and 1/phi; 1/phi is 0 where no extra variance shows.
 
     Newton's method in (logit mu, log phi), the Hessian shifted where it is not negative definite,
     steps of at most 2. At :math:`1/\phi = 0` the slope of the log-likelihood in it is half the mean

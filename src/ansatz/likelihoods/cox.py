@@ -165,7 +165,7 @@ Fold = tuple[Tensor, Tensor, Tensor]  # rows of a model, rows it left out, its l
 
 
 def out_of_fold_log_risks(own: Tensor, others: Iterable[Fold]) -> Tensor:
-    """Each row's log-risk by the model that left it out; its own where none did.
+    """Gives each row the log-risk of the model that left it out; its own where none did.
 
     A flexible model's log-risks of its training rows know too well who had the event: those left
     at risk look safer than they are, and the baseline that makes up for it is too high for new

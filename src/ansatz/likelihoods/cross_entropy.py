@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.categorical import class_counts
-from ansatz.likelihoods.dispersion import Unit
+from ansatz.likelihoods.dispersion import UnitScale
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
 from ansatz.likelihoods.support import check_codes
 from ansatz.spec import TargetSpec
@@ -83,7 +83,7 @@ class CrossEntropy(Likelihood):
         if not 0 <= beta < 1:
             raise ValueError(f"beta of CrossEntropy must be in [0, 1), got {beta}.")
         self.rule = class_weight if isinstance(class_weight, str) else None
-        self.beta, self.class_weight, self.classes = beta, Unit(), 0
+        self.beta, self.class_weight, self.classes = beta, UnitScale(), 0
         if class_weight is not None and not isinstance(class_weight, str):
             given = torch.tensor([float(w) for w in class_weight])
             if not bool(((given > 0) & given.isfinite()).all()):

@@ -198,7 +198,7 @@ def pixel_shares(weight: Tensor, axes: int) -> tuple[Tensor, Tensor]:
 
 
 def pixel_rows(y: Tensor, weight: Tensor, axes: int) -> tuple[Tensor, Tensor]:
-    """Every pixel as a row of its own: ``(B * J, ...)`` labels and as many weights."""
+    """Makes every pixel a row of its own: ``(B * J, ...)`` labels and as many weights."""
     weight = expand_weight(weight, y)
     rows, sizes = (t.flatten(-axes).movedim(-1, 1).flatten(0, 1) for t in (y, weight))
     return rows, sizes

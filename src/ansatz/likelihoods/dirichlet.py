@@ -282,7 +282,7 @@ def _require_parts(name: str, y: Tensor) -> None:
 
 
 def fit_dirichlet(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    r"""The logits of the means and 1/phi of the constant model; 1/phi is 0 where all rows agree.
+    r"""Fits the logits of the means and 1/phi of the constant model; 1/phi is 0 for equal rows.
 
     .. math:: \psi(\phi) - \psi(a_k) = -\overline{\log y_k}, \qquad \phi = \sum_k a_k
 
@@ -314,7 +314,7 @@ def fit_dirichlet(y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fit_dirichlet_mean(y: Tensor, weight: Tensor, dispersion: Tensor) -> Tensor:
-    r"""The logits of the means of the constant model with a known 1/phi.
+    r"""Fits the logits of the means of the constant model with a known 1/phi.
 
     .. math:: \psi(a_k) = \overline{\log y_k} + \lambda, \qquad \sum_k a_k = \phi
 

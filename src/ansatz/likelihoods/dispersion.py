@@ -110,7 +110,7 @@ class PositiveHead(Resized):
         return value * self.factor
 
 
-class Unit(Resized):
+class UnitScale(Resized):
     """A positive number per target: a buffer that is saved with the model."""
 
     resized = ("value",)

@@ -276,7 +276,7 @@ class GeneralizedPareto(Likelihood):
 
 
 def fit_scale(y: Tensor, weight: Tensor, shape: float) -> float:
-    """The log scale that maximises the likelihood for a known shape > -1.
+    """Fits the log scale for a known shape > -1.
 
     It solves 1 = (1 + xi) mean(z / (1 + xi z)) with z = y / scale, whose right side falls as the
     scale grows.
@@ -297,7 +297,7 @@ def fit_scale(y: Tensor, weight: Tensor, shape: float) -> float:
 
 
 def fit_scale_and_shape(y: Tensor, weight: Tensor, least: float) -> tuple[float, float]:
-    r"""Log scale and shape that maximise the likelihood over shapes >= ``least``.
+    r"""Fits log scale and shape over shapes >= ``least``.
 
     Grimshaw's reduction: with :math:`\theta = \xi/\sigma` the best shape is
     :math:`\xi(\theta) = \overline{\log(1 + \theta y)}`, and what is left is a search over one

@@ -1,4 +1,4 @@
-"""The second axis: what kind of quantity is y, and how a network's raw numbers describe it."""
+"""The contract of likelihoods: how a network's raw numbers describe an outcome."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -13,11 +13,12 @@ from ansatz.spec import TargetSpec
 
 
 class Likelihood(Resized):
-    """Choose p(y | theta), let the network predict theta, minimise the negative log-likelihood.
+    """A model p(y | theta) of outcomes whose theta, the raw numbers, a network predicts.
 
-    The first raw number is the linear predictor of the generalised linear model; later ones are
-    dispersions. Parameters of the module are learned shapes that do not depend on x; buffers are
-    what is estimated from the outcomes (a unit, a floor, a baseline hazard).
+    Training minimises the negative log-likelihood. The first raw number is the linear predictor of
+    the generalised linear model; later ones are dispersions. Parameters of the module are learned
+    shapes that do not depend on x; buffers are what is estimated from the outcomes (a unit, a
+    floor, a baseline hazard).
 
     A likelihood is used in this order: ``check(y)``, ``observe(y, weight)``, ``start(y, weight)``,
     then ``training_loss`` and ``loss`` at every step, then ``distribution`` and ``point``.
@@ -178,14 +179,14 @@ def expand_weight(weight: Tensor, y: Tensor) -> Tensor:
 
 
 def weighted_mean(y: Tensor, weight: Tensor) -> Tensor:
-    """The mean over rows with frequency weights, ``(...)`` for y ``(B, ...)``."""
+    """Computes the mean over rows with frequency weights, ``(...)`` for y ``(B, ...)``."""
     weight = expand_weight(weight, y)
     # where, not multiplication: an unobserved row may hold nan, and nan * 0 is nan.
     return torch.where(weight > 0, y * weight, 0).sum(0) / weight.sum(0)
 
 
 def weighted_sd(y: Tensor, weight: Tensor) -> Tensor:
-    """The maximum-likelihood standard deviation over rows with frequency weights."""
+    """Computes the maximum-likelihood standard deviation over rows with frequency weights."""
     return weighted_mean((y - weighted_mean(y, weight)) ** 2, weight).sqrt()
 
 

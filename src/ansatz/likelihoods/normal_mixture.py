@@ -108,7 +108,7 @@ class MixtureFit(NamedTuple):
 def fit_mixture(
     y: Tensor, weight: Tensor, components: int, unit: Tensor, floor: Tensor
 ) -> MixtureFit:
-    """A local maximum of the likelihood of M normal components, in double precision.
+    """Finds a local maximum of the likelihood of M normal components, in double precision.
 
     EM from means at the quantiles (k - 1/2) / M of y and equal weights climbs towards a maximum,
     where Newton's method takes over: EM alone converges no faster than the components are distinct.

@@ -125,7 +125,7 @@ def partial_likelihood(
     ties: Ties = "efron",
     offset: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    r"""The log partial likelihood of a linear Cox model, its gradient and its information matrix.
+    r"""Computes the log partial likelihood of a linear Cox model, with two derivatives.
 
     .. math:: \ell = \sum_{i: d_i = 1} \eta_i - \sum_k T_k, \qquad \eta = X \beta + \text{offset}
 

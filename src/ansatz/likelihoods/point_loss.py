@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Unit
+from ansatz.likelihoods.dispersion import UnitScale
 from ansatz.likelihoods.laplace import median_and_deviation
 from ansatz.likelihoods.likelihood import (
     Likelihood,
@@ -62,7 +62,7 @@ class MSE(PointLoss):
 
     def __init__(self) -> None:
         super().__init__()
-        self.unit = Unit()
+        self.unit = UnitScale()
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The unit of the training loss, sd(y)."""
@@ -110,7 +110,7 @@ class MAE(PointLoss):
 
     def __init__(self) -> None:
         super().__init__()
-        self.unit = Unit()
+        self.unit = UnitScale()
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The unit of the training loss, the mean absolute deviation."""
@@ -166,7 +166,7 @@ class Huber(PointLoss):
         super().__init__()
         if not 0 < delta < math.inf:
             raise ValueError(f"delta of Huber must be positive and finite, got {delta}.")
-        self.delta, self.unit = delta, Unit()
+        self.delta, self.unit = delta, UnitScale()
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The scale s; the sd of y where more than half of its values are equal."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from ansatz.likelihoods.dispersion import Unit, softplus_inverse
+from ansatz.likelihoods.dispersion import UnitScale, softplus_inverse
 from ansatz.likelihoods.likelihood import (
     Likelihood,
     expand_weight,
@@ -66,7 +66,7 @@ class Quantiles(Likelihood):
                 f"levels must contain 0.5, from which the others grow, got {list(levels)}."
             )
         self.levels, self.middle = levels, levels.index(0.5)
-        self.unit = Unit()
+        self.unit = UnitScale()
 
     def outputs(self, target: TargetSpec | None = None) -> int:
         """One per level."""
@@ -132,7 +132,7 @@ class Quantiles(Likelihood):
 
 
 def weighted_quantiles(y: Tensor, weight: Tensor, levels: Sequence[float]) -> Tensor:
-    """The quantiles over rows with frequency weights, ``(..., Q)`` for y ``(B, ...)``.
+    """Computes the quantiles over rows with frequency weights, ``(..., Q)`` for y ``(B, ...)``.
 
     The smallest value at which the cumulated weight reaches the level; where it is reached exactly
     every number up to the next value minimises the pinball loss, and the middle of the two is

@@ -126,7 +126,7 @@ def fit_scores(
     prior: float = 0.0,
     names: Sequence[str] = (),
 ) -> RankingFit:
-    r"""The constant model of Plackett-Luce, in float64.
+    r"""Fits the constant model of Plackett-Luce, in float64.
 
     Hunter's MM algorithm, accelerated, finds the neighbourhood and Newton's method the maximum.
     Where it is infinite, every strongly connected group has its own finite maximum, and the total

@@ -65,7 +65,7 @@ register = registry.register
 
 
 def with_dispersion(likelihood: "Likelihood", dispersion: Dispersion) -> "Likelihood":
-    """The same likelihood with its dispersion constant or predicted; a given one stays as it is."""
+    """Remakes a likelihood with its dispersion constant or predicted; a given one stays."""
     if not varies(likelihood):
         return likelihood
     options, inner = dict(likelihood.options), getattr(likelihood, "likelihood", None)

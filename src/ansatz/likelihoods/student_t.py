@@ -27,7 +27,7 @@ LEAST, MOST = 2.0, 1000.0  # of a nu that is estimated
 def fit_student(
     z: Tensor, weight: Tensor, scale: Tensor | None, floor: float, nu: float | None
 ) -> tuple[Tensor, Tensor, float]:
-    """Location, scale and nu that minimise the weighted loss, by a trust-region Newton method.
+    """Fits location, scale and nu to the weighted loss, by a trust-region Newton method.
 
     In (location, log(scale - floor), log(nu - 2)). Many rows start where some 10,000 of their
     order statistics lead, and need a few steps from there.

@@ -11,7 +11,7 @@ from ansatz.likelihoods.support import refuse_where
 
 
 def survival_outcome(time: Tensor, event: Tensor, entry: Tensor | None = None) -> Tensor:
-    """The rows (time, event, entry) that :class:`Cox` and :class:`DiscreteHazard` take.
+    """Makes the rows (time, event, entry) that :class:`Cox` and :class:`DiscreteHazard` take.
 
     Args:
         time: ``(B,)``, of the event or of the end of observation.

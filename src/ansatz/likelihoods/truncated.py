@@ -24,7 +24,7 @@ UNORDERED = ("categorical", "von_mises")  # classes and angles: nothing lies bey
 def inner_likelihood(
     outer: str, likelihood: str | Likelihood, options: Mapping[str, Any] | None = None
 ) -> tuple[Likelihood, dict[str, Any]]:
-    """The likelihood of single ordered numbers, and the name and options that remake it."""
+    """Creates the likelihood of single numbers, and the name and options that remake it."""
     if isinstance(likelihood, str):
         likelihood = create(likelihood, **(options or {}))
     elif options:

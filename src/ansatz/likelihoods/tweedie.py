@@ -171,7 +171,7 @@ def power_of(r: Tensor) -> Tensor:
 def fit_tweedie(
     y: Tensor, weight: Tensor, dispersion: float | None, power: float | None, floor: float
 ) -> tuple[float, float]:
-    """Dispersion phi and power p that maximise the likelihood of a constant mean, the sample's.
+    """Fits dispersion phi and power p at a constant mean, the sample's.
 
     Newton's method in log phi and in the number behind p, on distinct values; many of them start
     where some 5,000 of them lead.

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.likelihoods.dispersion import Unit
+from ansatz.likelihoods.dispersion import UnitScale
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood, unit_and_floor, weighted_mean
 from ansatz.likelihoods.special.quadrature import gauss
@@ -236,7 +236,7 @@ class VonMises(Likelihood):
 
     def __init__(self) -> None:
         super().__init__()
-        self.limit = Unit(1e6)
+        self.limit = UnitScale(1e6)
 
     def outputs(self, target: TargetSpec) -> int:
         """2: the natural parameters."""

@@ -7,6 +7,6 @@ from ansatz.linear.fit import fit_linear as fit_linear
 from ansatz.linear.effects import NetworkSummary as NetworkSummary
 from ansatz.linear.residuals import leverage as leverage
 from ansatz.linear.residuals import residuals as residuals
-from ansatz.linear.result import LinearFit as LinearFit
+from ansatz.linear.linear_fit import LinearFit as LinearFit
 from ansatz.linear.summary import Summary as Summary
-from ansatz.linear.result import join_targets as join_targets
+from ansatz.linear.linear_fit import join_targets as join_targets

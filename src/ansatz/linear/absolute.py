@@ -54,7 +54,7 @@ def minimise_absolute(
     *,
     vertex: bool = True,
 ) -> Minimum:
-    """Newton's method on ever sharper losses, each started where the last one ended.
+    """Runs Newton's method on ever sharper losses, each started where the last one ended.
 
     The minimum of the loss smoothed over a width is within O(width) of a minimum of the kinked
     one; the last width is 1e-9 of the outcome's unit. With a constant scale the answer passes

@@ -5,12 +5,14 @@ from torch import Tensor
 
 from ansatz.linear.absolute import KINKED, is_kinked
 from ansatz.linear.criterion import Criterion
-from ansatz.linear.design import Design, Rows
+from ansatz.linear.design import Design, DesignRows
 from ansatz.linear.family import fisher_weight
-from ansatz.linear.model import Maximum, Model
+from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
 
 
-def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) -> Tensor:
+def information(
+    model: LinearLikelihood, rows: DesignRows, criterion: Criterion, found: Maximum
+) -> Tensor:
     r"""The information matrix of all estimates, ``(T, T)``; phi is 1 for exponential families.
 
     Exponential families with constant dispersion: the Fisher information of the coefficients,
@@ -47,7 +49,11 @@ def information(model: Model, rows: Rows, criterion: Criterion, found: Maximum) 
 
 
 def model_covariance(
-    model: Model, rows: Rows, criterion: Criterion, found: Maximum, dispersion: float
+    model: LinearLikelihood,
+    rows: DesignRows,
+    criterion: Criterion,
+    found: Maximum,
+    dispersion: float,
 ) -> Tensor:
     """The inverse information; for exponential families the coefficients' block times phi."""
     matrix, mask = information(model, rows, criterion, found), model.location_mask(criterion)
@@ -59,7 +65,9 @@ def model_covariance(
     return inverse
 
 
-def sandwich_covariance(model: Model, rows: Rows, criterion: Criterion, found: Maximum) -> Tensor:
+def sandwich_covariance(
+    model: LinearLikelihood, rows: DesignRows, criterion: Criterion, found: Maximum
+) -> Tensor:
     r"""White's HC0 with sampling weights.
 
     .. math:: A^{-1} \Big(\sum_i w_i^2 s_i s_i^\top\Big) A^{-1}
@@ -122,7 +130,7 @@ def invert(matrix: Tensor) -> Tensor:
 
 
 def in_original_units(
-    covariance: Tensor, model: Model, criterion: Criterion, design: Design
+    covariance: Tensor, model: LinearLikelihood, criterion: Criterion, design: Design
 ) -> tuple[Tensor, tuple[tuple[int, int], ...]]:
     """The covariance of the raw coefficients in the columns' own units, and what they belong to."""
     size = criterion.parts[model.outputs - 1].stop

@@ -11,10 +11,10 @@ from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.likelihoods.partial_likelihood import RiskSets, Ties, partial_likelihood
 from ansatz.linear.covariance import invert
 from ansatz.linear.criterion import Derivatives
-from ansatz.linear.design import INTERCEPT, Design, Rows
+from ansatz.linear.design import INTERCEPT, Design, DesignRows
+from ansatz.linear.linear_fit import LinearFit
 from ansatz.linear.messages import explain_columns, explain_minimum
 from ansatz.linear.newton import Minimum, Recession, minimise
-from ansatz.linear.result import LinearFit
 from ansatz.metrics.concordance import harrell_c
 
 PAIRS = 20_000  # rows with entries are compared pair by pair: beyond this number it takes too long
@@ -76,8 +76,8 @@ class PartialLikelihood:
         return None
 
 
-def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> LinearFit:
-    r"""The linear Cox model: :math:`h(t \mid x) = h_0(t)\, e^{x^\top \beta}`.
+def fit_cox(likelihood: Cox, rows: DesignRows, design: Design, covariance: str) -> LinearFit:
+    r"""Fits the linear Cox model: :math:`h(t \mid x) = h_0(t)\, e^{x^\top \beta}`.
 
     Newton's method on the partial likelihood, with the ties of the likelihood. There is no
     intercept: the baseline hazard :math:`h_0` has its place. The table's first row makes the
@@ -114,7 +114,7 @@ def fit_cox(likelihood: Cox, rows: Rows, design: Design, covariance: str) -> Lin
 
 def _result(
     likelihood: Likelihood,
-    rows: Rows,
+    rows: DesignRows,
     design: Design,
     found: Minimum,
     null: float,

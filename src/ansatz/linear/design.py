@@ -10,7 +10,7 @@ from torch import Tensor
 from ansatz.errors import DataError, UsageError
 
 
-class Rows(NamedTuple):
+class DesignRows(NamedTuple):
     """Columns, outcomes and weights of the rows that count, in float64."""
 
     x: Tensor  # (N, D)
@@ -29,7 +29,7 @@ class Rows(NamedTuple):
         offset: Tensor | None,
         names: Sequence[str],
         event_ndim: int = 0,
-    ) -> "Rows":
+    ) -> "DesignRows":
         """Checks shapes and values; rows with weight or precision 0 are left out.
 
         ``event_ndim`` is the likelihood's: 1 where an outcome is a vector.

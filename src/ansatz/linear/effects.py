@@ -49,7 +49,7 @@ def average_marginal_effects(
     level: float = 0.95,
     weight: Any = None,
 ) -> list[Effect]:
-    r"""The mean over rows of the derivative of the predicted mean by each variable.
+    r"""Computes the mean over rows of the derivative of the predicted mean by each variable.
 
     .. math:: \frac1n \sum_i \frac{\mu(x_i + h e_j) - \mu(x_i - h e_j)}{2h}, \qquad
               h = \frac{sd(x_j)}{100}

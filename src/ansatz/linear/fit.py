@@ -14,12 +14,12 @@ from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.covariance import in_original_units, model_covariance, sandwich_covariance
 from ansatz.linear.cox import fit_cox
-from ansatz.linear.design import INTERCEPT, Design, Rows
+from ansatz.linear.design import INTERCEPT, Design, DesignRows
 from ansatz.linear.family import dispersion_at, has_deviance, pearson_statistic
+from ansatz.linear.linear_fit import LinearFit
+from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
 from ansatz.linear.messages import explain
-from ansatz.linear.model import Maximum, Model
 from ansatz.linear.naming import direction_of, output_names, scales_of
-from ansatz.linear.result import LinearFit
 from ansatz.linear.row_loss import Constants
 
 # Adding a number to every outcome adds it to the intercept, and changes nothing else.
@@ -40,7 +40,7 @@ def fit_linear(
     class_names: Sequence[str] | None = None,
     null: bool = True,
 ) -> LinearFit:
-    r"""The maximum-likelihood linear model: a GLM, or with predicted dispersion a gamlss.
+    r"""Fits the maximum-likelihood linear model: a GLM, or with predicted dispersion a gamlss.
 
     .. math:: \hat B = \arg\max_B \sum_i w_i \log p(y_i \mid \text{raw}_i), \qquad
               \text{raw}_i = (1, x_i) B + \text{offset}_i
@@ -82,18 +82,18 @@ def fit_linear(
     _one_of("covariance", covariance, ("model", "sandwich"))
     if feature_names is None:
         feature_names = [f"x{j + 1}" for j in range(design.shape[-1])]
-    rows = Rows.of(design, y, weight, precision, offset, feature_names, likelihood.event_ndim)
+    rows = DesignRows.of(design, y, weight, precision, offset, feature_names, likelihood.event_ndim)
     dtype = design.dtype if design.is_floating_point() else torch.float64
     columns = Design.of(rows.x, rows.weight, feature_names, dtype)
     if isinstance(likelihood, Cox):
         return fit_cox(likelihood, rows, columns, covariance)
     rows, centre = _centred(likelihood, rows)
-    model = Model.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
+    model = LinearLikelihood.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
     fit = _Fitting(model, rows, columns, covariance, class_names).result(null)
     return replace(fit, coefficients=_raised(fit.coefficients, centre))
 
 
-def _centred(likelihood: Likelihood, rows: Rows) -> tuple[Rows, float]:
+def _centred(likelihood: Likelihood, rows: DesignRows) -> tuple[DesignRows, float]:
     """Outcomes far from 0 less their median: what they differ by has all its digits then."""
     if likelihood.name not in SHIFTED:
         return rows, 0.0
@@ -120,8 +120,8 @@ class _Fitting:
 
     def __init__(
         self,
-        model: Model,
-        rows: Rows,
+        model: LinearLikelihood,
+        rows: DesignRows,
         design: Design,
         covariance: str,
         class_names: Sequence[str] | None,

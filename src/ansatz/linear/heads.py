@@ -67,7 +67,7 @@ class Redundancy(NamedTuple):
 def find_redundancy(
     loss: RowLoss, y: Tensor, start: Tensor, unit: Tensor, prefer: Tensor | None = None
 ) -> Redundancy:
-    r"""The linear invariances of a loss: such as a constant added to all logits of a softmax.
+    r"""Finds the linear invariances of a loss, as a constant added to all logits of a softmax.
 
     A direction d is one when every gradient is orthogonal to it, wherever it is taken: d is in the
     null space of the gradients of many rows at many points around the start and around 0.

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ansatz.linear.design import INTERCEPT, Design
 from ansatz.linear.heads import CLASSES
-from ansatz.linear.model import Maximum, Model
+from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
 from ansatz.linear.naming import inner
 from ansatz.linear.newton import Minimum
 
@@ -19,7 +19,7 @@ SEPARABLE = ("bernoulli", "binomial", "ordinal", *CLASSES)
 
 
 def explain(
-    model: Model, design: Design, found: Maximum, observations: float, errors: Tensor
+    model: LinearLikelihood, design: Design, found: Maximum, observations: float, errors: Tensor
 ) -> tuple[str, ...]:
     """Lists everything that makes a fit less than it seems; empty when all is well."""
     messages = [*explain_columns(design), *_too_few(model, design, observations)]
@@ -70,7 +70,7 @@ def explain_columns(design: Design) -> list[str]:
     ]
 
 
-def _too_few(model: Model, design: Design, observations: float) -> list[str]:
+def _too_few(model: LinearLikelihood, design: Design, observations: float) -> list[str]:
     asked, rank = len(design.names) + 1, design.matrix.shape[1]
     if rank < observations:
         return []
@@ -117,7 +117,7 @@ def explain_minimum(likelihood: str, design: Design, found: Minimum) -> list[str
     return messages
 
 
-def _dispersion(model: Model, found: Minimum) -> list[str]:
+def _dispersion(model: LinearLikelihood, found: Minimum) -> list[str]:
     if found.recession is not None:
         return [
             f"the constant dispersion of {model.likelihood.name} went to its least value: the "

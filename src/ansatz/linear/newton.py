@@ -136,7 +136,7 @@ class Minimum(NamedTuple):
 def newton_step(
     criterion: Objective, state: NewtonState, free: Tensor, unit: Tensor
 ) -> tuple[NewtonState, NewtonInfo, Tensor]:
-    r"""One damped Newton step on the free coefficients.
+    r"""Takes one damped Newton step on the free coefficients.
 
     .. math:: \theta' = \theta - t\,(H + \lambda\, \mathrm{diag}|H|)^{-1} g
 
@@ -201,7 +201,7 @@ def minimise(
     stop: Callable[[Tensor], bool] | None = None,
     recede: Recede | None = None,
 ) -> Minimum:
-    """Newton's method to a scaled gradient below 1e-8; L-BFGS takes over where it gets stuck.
+    """Runs Newton's method to a scaled gradient below 1e-8; L-BFGS takes over where it is stuck.
 
     It stops early where no minimum exists: along some direction every row's loss falls for ever.
     """

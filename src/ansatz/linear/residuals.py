@@ -10,7 +10,7 @@ from ansatz.errors import UsageError
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.family import fisher_weight, has_deviance
 from ansatz.linear.heads import CLASSES
-from ansatz.linear.result import LinearFit
+from ansatz.linear.linear_fit import LinearFit
 
 VECTORS = ("plackett_luce", "dirichlet", "multivariate_normal")
 KINDS = ("response", "pearson", "deviance", "quantile")
@@ -147,7 +147,7 @@ def leverage(
     precision: Tensor | None = None,
     offset: Tensor | None = None,
 ) -> Tensor:
-    r"""The pull of each row on its own fitted value, ``(N,)``: the diagonal of the hat matrix.
+    r"""Computes the pull of each row on its fitted value, ``(N,)``: the hat matrix's diagonal.
 
     .. math:: h_i = w_i\, \omega_i\, x_i^\top (X^\top W X)^{-1} x_i
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ansatz.likelihoods.likelihood import Likelihood
 
 if TYPE_CHECKING:
-    from ansatz.linear.result import LinearFit
+    from ansatz.linear.linear_fit import LinearFit
 
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
@@ -21,14 +21,14 @@ def stars(p: float) -> str:
 
 
 def format_p(p: float) -> str:
-    """A p-value as R prints it."""
+    """Formats a p-value as R does."""
     if math.isnan(p):
         return "NA"
     return "<2e-16" if p < 2e-16 else f"{p:.3g}"
 
 
 def format_column(values: Sequence[float], digits: int = 5) -> list[str]:
-    """One column with a common number of decimals, at least three digits for the smallest."""
+    """Formats a column with a common number of decimals, three digits for the smallest."""
     finite = [abs(v) for v in values if math.isfinite(v) and v != 0]
     if finite and (max(finite) >= 1e7 or min(finite) < 1e-5):
         return ["NA" if math.isnan(v) else f"{v:.{digits - 1}e}" for v in values]
@@ -58,7 +58,7 @@ def align(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def plain(name: object) -> str:
-    r"""A name that cannot move a terminal's cursor: control characters are spelled out."""
+    r"""Spells out control characters, so that a name cannot move a terminal's cursor."""
     text = str(name)
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 

@@ -22,7 +22,7 @@ def boundary_f1(
     background: bool = True,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    r"""The F1 score of boundary pixels: the share of two masks' outlines near each other.
+    r"""Computes the F1 score of boundary pixels: the share of outlines near each other.
 
     .. math:: F_1 = \frac{2 P R}{P + R}, \qquad
               P = \frac{|\{b \in \partial B : d(b, \partial A) \le \tau\}|}{|\partial B|}, \quad
@@ -80,7 +80,7 @@ def boundary_f1(
 
 
 def boundary(mask: Array, seen: Array | None = None) -> Array:
-    """The pixels of a mask that share a face with a pixel outside it.
+    """Finds the pixels of a mask that share a face with a pixel outside it.
 
     Args:
         mask: bool, any number of axes.

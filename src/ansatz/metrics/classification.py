@@ -9,7 +9,7 @@ from ansatz.metrics.weights import require_equal_shapes, row_mean, row_weight
 
 
 def accuracy(y: Tensor, predicted: Tensor, weight: Tensor | None = None) -> Tensor:
-    """The share of rows whose predicted class is the true one.
+    """Computes the share of rows whose predicted class is the true one.
 
     Shapes:
         - y, predicted: ``(N,)`` class codes, or ``(N, K)``: then the share of all outcomes.
@@ -26,7 +26,7 @@ def accuracy(y: Tensor, predicted: Tensor, weight: Tensor | None = None) -> Tens
 
 
 def brier(y: Tensor, probs: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The mean squared error of probabilities: smaller is better.
+    r"""Computes the mean squared error of probabilities: smaller is better.
 
     .. math:: \text{binary: } (p - y)^2, \qquad
               \text{K classes: } \sum_k (p_k - 1[y = k])^2
@@ -59,7 +59,7 @@ def brier(y: Tensor, probs: Tensor, weight: Tensor | None = None) -> Tensor:
 
 
 def ece(y: Tensor, probs: Tensor, weight: Tensor | None = None, *, bins: int = 15) -> Tensor:
-    r"""The expected calibration error over equal-count bins, with the noise's share taken out.
+    r"""Computes the expected calibration error over equal-count bins, less the noise's share.
 
     In bin b with weight :math:`n_b` let :math:`\delta_b` be the observed frequency
     :math:`\bar y_b` less the mean forecast. Even a perfect forecast has :math:`\delta_b \sim
@@ -114,7 +114,7 @@ def ece(y: Tensor, probs: Tensor, weight: Tensor | None = None, *, bins: int = 1
 
 
 def auc(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The area under the ROC curve: P(a positive row scores above a negative one).
+    r"""Computes the area under the ROC curve: P(a positive row scores above a negative one).
 
     .. math:: \frac{\sum_{i: y=1} \sum_{j: y=0} w_i w_j (1[s_i > s_j] + \tfrac12 1[s_i = s_j])}
               {\sum_{i: y=1} w_i \sum_{j: y=0} w_j}

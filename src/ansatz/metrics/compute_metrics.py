@@ -19,7 +19,7 @@ def compute_metrics(
     distribution: Any = None,
     weight: Tensor | None = None,
 ) -> dict[str, float | None]:
-    """Every metric that applies, by name; None where it is undefined.
+    """Computes every metric that applies, by name; None where it is undefined.
 
     A distribution over classes (one with ``probs``) gives nll, accuracy, brier, ece and auc; one
     over rankings (with ``ranks``) gives nll, kendall_tau and top_one_accuracy; any other gives nll

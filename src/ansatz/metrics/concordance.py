@@ -17,7 +17,7 @@ def harrell_c(
     weight: Tensor | None = None,
     entry: Tensor | None = None,
 ) -> Tensor:
-    r"""The share of comparable pairs in which the row with the higher score has the event first.
+    r"""Computes the share of comparable pairs in which the higher score has the event first.
 
     .. math:: C = \frac{\sum_{(i, j)} w_i w_j \left(1[s_i > s_j] + \tfrac12 1[s_i = s_j]\right)}
               {\sum_{(i, j)} w_i w_j}
@@ -57,7 +57,7 @@ def uno_c(
     weight: Tensor | None = None,
     train_weight: Tensor | None = None,
 ) -> Tensor:
-    r"""Concordance that does not depend on the censoring, by inverse probability weights.
+    r"""Computes a concordance that does not depend on the censoring, by inverse weights.
 
     .. math:: C_\tau = \frac{\sum_{(i, j)} G(t_i^-)^{-2}\, 1[t_i < \tau]\,
               (1[s_i > s_j] + \tfrac12 1[s_i = s_j])}{\sum_{(i, j)} G(t_i^-)^{-2}\, 1[t_i < \tau]}
@@ -106,7 +106,7 @@ def uno_c(
 def antolini_c(
     survival: Tensor, times: Tensor, time: Tensor, event: Tensor, weight: Tensor | None = None
 ) -> Tensor:
-    r"""Concordance of survival curves that may cross.
+    r"""Computes the concordance of survival curves that may cross.
 
     .. math:: C^{td} = P(S_i(t_i) < S_j(t_i) \mid t_i < t_j,\ i \text{ has the event})
 

@@ -9,7 +9,7 @@ from ansatz.metrics.weights import require_equal_shapes, row_mean
 
 
 def rmse(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The root mean squared error, :math:`\sqrt{\sum_i w_i (y_i - f_i)^2 / \sum_i w_i}`.
+    r"""Computes the root mean squared error, :math:`\sqrt{\sum_i w_i (y_i - f_i)^2 / \sum_i w_i}`.
 
     Shapes:
         - y, point: ``(N,)``, or ``(N, K)``: then the mean over the K targets, as in scikit-learn.
@@ -26,7 +26,7 @@ def rmse(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
 
 
 def mae(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The mean absolute error, :math:`\sum_i w_i |y_i - f_i| / \sum_i w_i`.
+    r"""Computes the mean absolute error, :math:`\sum_i w_i |y_i - f_i| / \sum_i w_i`.
 
     Shapes:
         - y, point: ``(N,)``, or ``(N, K)``: then the mean over the K targets.
@@ -43,7 +43,7 @@ def mae(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
 
 
 def r2(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The share of the variance explained.
+    r"""Computes the share of the variance explained.
 
     .. math:: R^2 = 1 - \frac{\sum_i w_i (y_i - f_i)^2}{\sum_i w_i (y_i - \bar y)^2}
 
@@ -68,7 +68,7 @@ def r2(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
 
 
 def angular_distance(first: Tensor, second: Tensor) -> Tensor:
-    """The angle between two directions, from 0 to pi.
+    """Computes the angle between two directions, from 0 to pi.
 
     Example:
         >>> import torch
@@ -81,7 +81,7 @@ def angular_distance(first: Tensor, second: Tensor) -> Tensor:
 
 
 def mean_angular_error(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
-    """The mean angle between outcomes and predicted directions, in radians: smaller is better.
+    """Computes the mean angle between outcomes and predictions, in radians: smaller is better.
 
     Shapes:
         - y, point: ``(N,)`` radians, or ``(N, K)``: then the mean over the K targets.
@@ -99,7 +99,7 @@ def mean_angular_error(y: Tensor, point: Tensor, weight: Tensor | None = None) -
 
 
 def sample_circular_crps(samples: Tensor, y: Tensor) -> Tensor:
-    r"""The circular CRPS of each direction from M draws, in radians: smaller is better.
+    r"""Computes the circular CRPS of each direction from M draws, in radians: smaller is better.
 
     .. math:: \frac1M \sum_i d(x_i, y) - \frac{1}{2 M (M - 1)} \sum_{i \ne j} d(x_i, x_j)
 

@@ -43,7 +43,7 @@ class StepCurve(NamedTuple):
 def kaplan_meier(
     time: Tensor, event: Tensor, weight: Tensor | None = None, entry: Tensor | None = None
 ) -> StepCurve:
-    r"""The product-limit estimate of the survival curve.
+    r"""Computes the product-limit estimate of the survival curve.
 
     .. math:: S(t) = \prod_{t_k \le t} \left(1 - \frac{d_k}{n_k}\right)
 
@@ -78,7 +78,7 @@ def kaplan_meier(
 def nelson_aalen(
     time: Tensor, event: Tensor, weight: Tensor | None = None, entry: Tensor | None = None
 ) -> StepCurve:
-    r"""The cumulative hazard :math:`H(t) = \sum_{t_k \le t} d_k / n_k`; see :func:`kaplan_meier`.
+    r"""Computes the hazard :math:`H(t) = \sum_{t_k \le t} d_k / n_k`; see :func:`kaplan_meier`.
 
     Any code but 0 is an event here: the hazard of all causes together.
 
@@ -102,7 +102,7 @@ def aalen_johansen(
     weight: Tensor | None = None,
     entry: Tensor | None = None,
 ) -> StepCurve:
-    r"""The cumulative incidence of one cause among several that compete.
+    r"""Computes the cumulative incidence of one cause among several that compete.
 
     .. math:: F_c(t) = \sum_{t_k \le t} S(t_{k-1}) \frac{d_{ck}}{n_k}
 

@@ -13,7 +13,7 @@ Unranked = Literal["last", "absent"]
 def kendall_tau(
     y: Tensor, order: Tensor, weight: Tensor | None = None, *, unranked: Unranked = "last"
 ) -> Tensor:
-    r"""The mean of Kendall's tau between predicted orders and observed rankings, in [-1, 1].
+    r"""Computes the mean of Kendall's tau between predicted orders and rankings, in [-1, 1].
 
     .. math:: \tau_i = \frac{\text{pairs in the same order} - \text{pairs in the other}}
               {\text{pairs whose order is observed}}
@@ -48,7 +48,7 @@ def kendall_tau(
 def top_one_accuracy(
     y: Tensor, order: Tensor, weight: Tensor | None = None, *, unranked: Unranked = "last"
 ) -> Tensor:
-    """The share of rows whose first item is the one predicted to come first.
+    """Computes the share of rows whose first item is the one predicted to come first.
 
     With ``unranked="absent"`` it is the item predicted to come first among those that took part;
     rows in which only one did are left out, for there was nothing to predict.

@@ -10,7 +10,7 @@ from ansatz.metrics.weights import row_mean
 
 
 def log_score(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The mean log density of the outcomes: larger is better; its negative is the nll.
+    r"""Computes the mean log density of the outcomes: larger is better; its negative is the nll.
 
     .. math:: \sum_i w_i \log p_i(y_i) / \sum_i w_i
 
@@ -36,7 +36,7 @@ def log_score(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Ten
 
 
 def crps(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The mean CRPS of the outcomes, in the unit of y: smaller is better.
+    r"""Computes the mean CRPS of the outcomes, in the unit of y: smaller is better.
 
     .. math:: \int (F(x) - 1[x \ge y])^2 dx
 
@@ -101,7 +101,7 @@ _BLOCK = 2**22  # differences held at once
 
 
 def energy_score(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The mean energy score of vector outcomes, in the unit of y: smaller is better.
+    r"""Computes the mean energy score of vector outcomes, in the unit of y: smaller is better.
 
     .. math:: E\|Y - y\| - \tfrac12 E\|Y - Y'\|
 
@@ -169,7 +169,7 @@ def sample_energy_score(samples: Tensor, y: Tensor) -> Tensor:
 def pinball(
     y: Tensor, quantiles: Tensor, levels: Sequence[float], weight: Tensor | None = None
 ) -> Tensor:
-    r"""The mean pinball loss over levels and rows, in the unit of y: smaller is better.
+    r"""Computes the mean pinball loss over levels and rows, in the unit of y: smaller is better.
 
     .. math:: \max(\tau e, (\tau - 1) e), \qquad e = y - q_\tau
 

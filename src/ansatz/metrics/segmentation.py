@@ -37,7 +37,7 @@ class Overlap(NamedTuple):
 def overlap(
     y: Tensor, predicted: Tensor, weight: Tensor | None = None, *, classes: int | None = None
 ) -> Overlap:
-    r"""The pixels of each class in two label arrays, image by image.
+    r"""Counts the pixels of each class in two label arrays, image by image.
 
     .. math:: |A_{nk}| = \sum_j u_{nj} 1[y_{nj} = k], \qquad u_{nj} = w_{nj} / \bar w_n
 
@@ -141,7 +141,7 @@ def dice(
     background: bool = True,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    r"""Dice's coefficient of two masks: twice what they share, over what both hold.
+    r"""Computes Dice's coefficient of two masks: twice what they share, over what both hold.
 
     .. math:: D_{nk} = \frac{2 |A_{nk} \cap B_{nk}|}{|A_{nk}| + |B_{nk}|}
 
@@ -190,7 +190,7 @@ def iou(
     background: bool = True,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    r"""Intersection over union of two masks, Jaccard's index.
+    r"""Computes the intersection over union of two masks, Jaccard's index.
 
     .. math:: J_{nk} = \frac{|A_{nk} \cap B_{nk}|}{|A_{nk} \cup B_{nk}|}
 
@@ -222,7 +222,7 @@ def pixel_error(
     *,
     reduction: Literal["mean", "image"] = "mean",
 ) -> Tensor:
-    r"""The share of pixels with a wrong label.
+    r"""Computes the share of pixels with a wrong label.
 
     .. math:: e = \sum_{nj} w_{nj} 1[y_{nj} \neq \hat y_{nj}] / \sum_{nj} w_{nj}
 

@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
 
 
 def mean_estimate(values: Tensor, weight: Tensor | None = None) -> Estimate:
-    """The mean over rows of a score.
+    """Computes the mean over rows of a score.
 
     Shapes:
         - values: ``(N,)``.
@@ -51,7 +51,7 @@ def mean_estimate(values: Tensor, weight: Tensor | None = None) -> Estimate:
 
 
 def rmse_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estimate:
-    r"""The root mean squared error; by the delta method d sqrt(m) = dm / (2 sqrt(m)).
+    r"""Computes the root mean squared error; by the delta method d sqrt(m) = dm / (2 sqrt(m)).
 
     Shapes:
         - y, point: ``(N,)``, or ``(N, K)``: then the mean over the K targets.
@@ -73,7 +73,7 @@ def rmse_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Est
 
 
 def r2_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estimate:
-    r"""1 - MSE / Var(y), by the delta method in both.
+    r"""Computes 1 - MSE / Var(y), by the delta method in both.
 
     .. math:: \psi_i = -\frac{e_i^2 - M}{V} + \frac{M}{V^2} \left((y_i - \bar y)^2 - V\right)
 
@@ -103,7 +103,7 @@ def r2_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estim
 
 
 def auc_estimate(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Estimate:
-    r"""The area under the ROC curve with DeLong's variance.
+    r"""Computes the area under the ROC curve with DeLong's variance.
 
     A positive row contributes :math:`V_i - A`, with :math:`V_i` the share of negative rows below
     it (ties half), a negative one likewise; scaled so that the standard error of their mean is
@@ -148,7 +148,7 @@ def influence_error(
     group: Tensor | None = None,
     time: Tensor | None = None,
 ) -> float:
-    r"""The standard error of an estimate from the influences of its rows.
+    r"""Computes the standard error of an estimate from the influences of its rows.
 
     Independent rows: :math:`\sqrt{\sum w_i \psi_i^2 / (n (n - 1))}` with :math:`n = \sum w_i`.
     Rows in groups: influences are summed within each group, :math:`\sqrt{\tfrac{G}{G-1}} / n`

@@ -22,7 +22,7 @@ def brier_survival(
     weight: Tensor | None = None,
     train_weight: Tensor | None = None,
 ) -> Tensor:
-    r"""The Brier score of the survival curves at each time, as if nobody had been censored.
+    r"""Computes the Brier score of survival curves at each time, as if nobody had been censored.
 
     .. math:: BS(t) = \frac{1}{n} \sum_i \left( \frac{S_i(t)^2\, 1[t_i \le t, d_i = 1]}{G(t_i^-)}
               + \frac{(1 - S_i(t))^2\, 1[t_i > t]}{G(t)} \right)
@@ -143,7 +143,7 @@ def brier_skill(
     weight: Tensor | None = None,
     train_weight: Tensor | None = None,
 ) -> Tensor:
-    r"""1 - IBS / IBS of the training rows' Kaplan-Meier curve: 0 knows nothing of x, 1 is perfect.
+    r"""Computes 1 - IBS / IBS of the training rows' Kaplan-Meier curve; 1 is perfect.
 
     The arguments are those of :func:`integrated_brier`.
 
@@ -174,7 +174,7 @@ class DCalibration(NamedTuple):
 def d_calibration(
     survival: Tensor, event: Tensor, weight: Tensor | None = None, bins: int = 10
 ) -> DCalibration:
-    r"""Whether the predicted probabilities of living beyond one's own time are uniform.
+    r"""Tests whether the predicted probabilities of living beyond one's own time are uniform.
 
     If the curves are right, :math:`S_i(T_i)` is uniform on [0, 1]. A row censored at c with
     :math:`s = S_i(c)` is known to lie in [0, s] and is distributed evenly over it. Pearson's

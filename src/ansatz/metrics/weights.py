@@ -5,7 +5,7 @@ from torch import Tensor
 
 
 def row_mean(values: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The weighted mean over the first axis, in double precision.
+    r"""Computes the weighted mean over the first axis, in double precision.
 
     .. math:: \bar v = \sum_i w_i v_i / \sum_i w_i
 
@@ -47,7 +47,7 @@ def require_equal_shapes(name: str, y: Tensor, other: Tensor) -> None:
 
 
 def standard_error(values: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The standard error of a mean over rows, sd / sqrt(n).
+    r"""Computes the standard error of a mean over rows, sd / sqrt(n).
 
     .. math:: \sqrt{\frac{\sum_i w_i (v_i - \bar v)^2}{(n - 1)\, n}}, \qquad n = \sum_i w_i
 

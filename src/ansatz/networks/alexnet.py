@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
 from ansatz.layers.norm import LocalResponseNorm
-from ansatz.networks.grid_inputs import Grid, read_grid, require_grid
+from ansatz.networks.grid_inputs import GridInputs, read_grid, require_grid
 from ansatz.networks.grid_layers import adaptive_pool, convolution, max_pool, readout
 from ansatz.spec import InputSpec
 
@@ -19,10 +19,10 @@ class AlexNet(nn.Module):
     outputs. ``original=True`` is the one of the paper: two towers, which meet in the third
     convolution and in the fully connected layers, of 96, 256, 384, 384 and 256 channels
     together, normalised over neighbouring channels after the first two: 60,965,224 parameters,
-    and 55, 27, 13, 13, 13 cells along each axis for x of 227 x 227, which pools bring to 6.
+    and 55, 27, 13, 13, 13 pixels along each axis for x of 227 x 227, which pools bring to 6.
 
     Args:
-        inputs: a grid of at least 63 cells along each axis (original: 67); a number of channels
+        inputs: a grid of at least 63 pixels along each axis (original: 67); a number of channels
             for images of any such size.
         outputs: :math:`P`.
         original: the network of the paper.
@@ -46,6 +46,8 @@ class AlexNet(nn.Module):
         neural networks, section 3.5. Krizhevsky (2014), One weird trick for parallelizing
         convolutional neural networks. https://arxiv.org/abs/1404.5997
     """
+
+    heads: tuple[str, ...] = ("classifier.6",)  # the maps of the outcome, not of x
 
     def __init__(
         self,
@@ -76,11 +78,6 @@ class AlexNet(nn.Module):
             readout(hidden, outputs, generator),
         )
 
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("classifier.6",)
-
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: each convolution, the hidden layers, the last map."""
         layers = [[m] for m in self.features if any(True for _ in m.parameters())]
@@ -91,7 +88,9 @@ class AlexNet(nn.Module):
         return self.classifier(self.avgpool(self.features(x)).flatten(1))
 
 
-def _single(grid: Grid, width: int, generator: torch.Generator | None) -> tuple[nn.Sequential, int]:
+def _single(
+    grid: GridInputs, width: int, generator: torch.Generator | None
+) -> tuple[nn.Sequential, int]:
     d, (c1, c2, c3, c4) = grid.dimensions, (width, 3 * width, 6 * width, 4 * width)
     layers = nn.Sequential(
         convolution(d, grid.channels, c1, 11, stride=4, padding=2, generator=generator),
@@ -112,7 +111,7 @@ def _single(grid: Grid, width: int, generator: torch.Generator | None) -> tuple[
 
 
 def _original(
-    grid: Grid, width: int, generator: torch.Generator | None
+    grid: GridInputs, width: int, generator: torch.Generator | None
 ) -> tuple[nn.Sequential, int]:
     """Towers are groups of channels; their number must be even."""
     d = grid.dimensions

@@ -92,7 +92,7 @@ class AttentionUNet(UNet):
     def attention(self, x: Tensor) -> list[Tensor]:
         """The alpha of each skip connection, ``(B, 1, *size)``, the finest first.
 
-        Without padding those of the cells that pass. The network is in evaluation mode meanwhile.
+        Without padding those of the pixels that pass. The network is in evaluation mode meanwhile.
         """
         found: list[Tensor] = []
 
@@ -131,7 +131,7 @@ class AttentionGate(nn.Module):
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
-        - x: ``(B, fine, *size)``, twice as many cells along each axis as g.
+        - x: ``(B, fine, *size)``, twice as many pixels along each axis as g.
         - g: ``(B, coarse, *[n // 2 for n in size])``.
         - returns: the shape of x.
 

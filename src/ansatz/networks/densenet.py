@@ -28,7 +28,7 @@ class DenseLayer(nn.Module):
     .. math:: y = W_2 * \phi(W_1 * \phi([x_0, x_1, \dots])), \qquad
               \phi = \mathrm{ReLU} \circ N
 
-    :math:`W_1` has one cell and reduces to four times ``growth`` channels, :math:`W_2` has 3.
+    :math:`W_1` has kernel size 1 and reduces to four times ``growth`` channels, :math:`W_2` has 3.
 
     Args:
         dimensions: number of axes of the grid.
@@ -88,15 +88,15 @@ class DenseNet121(nn.Module):
     """Four dense blocks of 6, 12, 24 and 16 layers: 121 layers with those between and around.
 
     Within a block each layer sees the outputs of all before it and adds ``growth`` channels; a
-    convolution of 1 cell and a pool between blocks halve channels and cells. Names and shapes of
-    the weights are torchvision's; 7,978,856 parameters for 3 channels and 1,000 outputs.
+    convolution with kernel size 1 and a pool between blocks halve channels and pixels. Names and
+    shapes of the weights are torchvision's; 7,978,856 parameters for 3 channels and 1,000 outputs.
 
     Args:
-        inputs: a grid of at least 29 cells along each axis (stem small: 8); a number of channels
+        inputs: a grid of at least 29 pixels along each axis (stem small: 8); a number of channels
             for images of any such size.
         outputs: :math:`P`.
-        stem: ``"imagenet"``, a convolution of 7 cells with stride 2 and a pool, or ``"small"``, a
-            convolution of 3 cells and nothing more.
+        stem: ``"imagenet"``, a convolution with kernel size 7 and stride 2 and a pool, or
+            ``"small"``, a convolution with kernel size 3 and nothing more.
         growth: channels that a layer adds; the stem has twice as many.
         blocks: layers of each block.
         dropout: probability that a number of a layer's result is dropped while training.
@@ -116,6 +116,8 @@ class DenseNet121(nn.Module):
         Huang et al. (2017), Densely connected convolutional networks, table 1.
         https://arxiv.org/abs/1608.06993
     """
+
+    heads: tuple[str, ...] = ("classifier",)  # the maps of the outcome, not of x
 
     def __init__(
         self,
@@ -138,7 +140,7 @@ class DenseNet121(nn.Module):
             )
         depths = [require_whole("blocks of densenet121", depth, high=1000) for depth in blocks]
         halvings = 2 ** (len(depths) - 1)
-        # The two strides of the large stem round up: a quarter of the cells and a bit more.
+        # The two strides of the large stem round up: a quarter of the pixels and a bit more.
         self.least = halvings if stem == "small" else 4 * halvings - 3
         self.grid = grid = read_grid("densenet121", inputs, least=self.least)
         d, channels = grid.dimensions, 2 * growth
@@ -158,11 +160,6 @@ class DenseNet121(nn.Module):
         self.relu = nn.ReLU()  # a layer, so that the activated maps can be looked at
         self.avgpool = adaptive_pool(d, 1)
         self.classifier = readout(channels, outputs, generator)
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("classifier",)
 
     @staticmethod
     def checkpoint_name(key: str) -> str:

@@ -23,12 +23,12 @@ class FCN(nn.Module):
     .. math:: s_L = A_L h_L, \qquad s_l = A_l h_l + \mathrm{up}_2(s_{l+1}), \qquad
               f(x) = \mathrm{up}_{2^{L-m}}(s_{L-m})
 
-    :math:`h_l` are the features of a body like VGG's after l = 1..L stages of two 3-cell
-    convolutions and a pooling of 2 cells, :math:`A_l` maps each cell to P scores, and
-    :math:`\mathrm{up}_f` is a transposed convolution that starts as linear interpolation and is
-    learned on. m = ``skips`` finer stages are added: with L = 5, m = 0, 1, 2 are the FCN-32s,
-    FCN-16s and FCN-8s. The output has the size of x: x is continued by zeros at its end to a
-    multiple of :math:`2^L`, and cropped again.
+    :math:`h_l` are the features of a body like VGG's after l = 1..L stages of two
+    convolutions with kernel size 3 and a pooling of 2 pixels, :math:`A_l` maps each pixel to P
+    scores, and :math:`\mathrm{up}_f` is a transposed convolution that starts as linear
+    interpolation and is learned on. m = ``skips`` finer stages are added: with L = 5, m = 0, 1, 2
+    are the FCN-32s, FCN-16s and FCN-8s. The output has the size of x: x is continued by zeros at
+    its end to a multiple of :math:`2^L`, and cropped again.
 
     Args:
         inputs: a signal, an image or a volume; a number of channels for images of any size.
@@ -54,6 +54,8 @@ class FCN(nn.Module):
         figure 3 (there on VGG16, with a last interpolation that is not learned).
         https://arxiv.org/abs/1411.4038
     """
+
+    heads: tuple[str, ...] = ("scores", "up")  # the maps of the outcome, not of x
 
     def __init__(
         self,
@@ -95,14 +97,9 @@ class FCN(nn.Module):
 
     @property
     def stride(self) -> int:
-        """Cells along each axis that are pooled into one of the coarsest level."""
+        """Pixels along each axis that are pooled into one of the coarsest level."""
         stride: int = 2**self.depth
         return stride
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("scores", "up")
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: stage by stage, then scores and interpolations."""

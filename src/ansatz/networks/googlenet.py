@@ -25,12 +25,12 @@ class Branches(NamedTuple):
     """Channels of the four branches of an inception module, as table 1 of the paper lists them.
 
     Args:
-        one: of the convolution of 1 cell.
-        reduce3: of the 1-cell convolution before the one of 3.
-        three: of the convolution of 3 cells.
-        reduce5: of the 1-cell convolution before the one of 5.
-        five: of the convolution of 5 cells.
-        pool: of the 1-cell convolution after the pool.
+        one: of the convolution with kernel size 1.
+        reduce3: of the pointwise convolution before the one of 3.
+        three: of the convolution with kernel size 3.
+        reduce5: of the pointwise convolution before the one of 5.
+        five: of the convolution with kernel size 5.
+        pool: of the pointwise convolution after the pool.
 
     Example:
         >>> from ansatz.networks.googlenet import Branches
@@ -88,20 +88,20 @@ class ConvolutionUnit(nn.Module):
 
 
 class Inception(nn.Module):
-    r"""Convolutions of 1, 3 and 5 cells and a pool, all of the same x, side by side.
+    r"""Convolutions with kernel sizes 1, 3 and 5 and a pool, all of the same x, side by side.
 
     .. math:: y = [\,W_1 * x;\; W_3 * R_3 * x;\; W_5 * R_5 * x;\; W_p * \max x\,]
 
-    each with ReLU. R are convolutions of 1 cell that reduce the channels first: the module 3a of
+    each with ReLU. R are pointwise convolutions that reduce the channels first: the module 3a of
     GoogLeNet has 163,696 weights with and 387,296 without them. With ``original=False`` the
-    third branch has 3 cells as well and batch normalisation stands for biases: torchvision's
+    third branch has kernel size 3 as well and batch normalisation stands for biases: torchvision's
     module, whose weights have such names.
 
     Args:
         dimensions: number of axes of the grid.
         in_channels: channels of x.
         branches: channels of the branches.
-        original: 5 cells and biases, as published.
+        original: kernel size 5 and biases, as published.
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
@@ -193,15 +193,15 @@ class GoogLeNetOutputs(NamedTuple):
 class GoogLeNet(nn.Module):
     """Inception modules in three groups of 2, 5 and 2, with a pool before each group.
 
-    Maps of 28, 14 and 7 cells along each axis for x of 224 x 224. The auxiliary heads hang on
+    Maps of 28, 14 and 7 pixels along each axis for x of 224 x 224. The auxiliary heads hang on
     modules 4a and 4d, so that the gradient reaches the early layers; in evaluation mode they are
     not computed. By default torchvision's network, with its names and shapes of weights:
     13,004,888 parameters for 3 channels and 1,000 outputs, 6,624,904 without auxiliary heads.
-    ``original=True`` is the paper's: convolutions of 5 cells where torchvision has 3, biases and
-    two normalisations over neighbouring channels instead of batch normalisation.
+    ``original=True`` is the paper's: convolutions with kernel size 5 where torchvision has 3,
+    biases and two normalisations over neighbouring channels instead of batch normalisation.
 
     Args:
-        inputs: a grid of at least 15 cells along each axis; a number of channels for images of
+        inputs: a grid of at least 15 pixels along each axis; a number of channels for images of
             any such size. The original needs 31, or 79 for its auxiliary heads.
         outputs: :math:`P`.
         auxiliary: whether the auxiliary heads are there.
@@ -344,15 +344,15 @@ def _scaled(factor: float, *channels: int) -> tuple[int, ...]:
 
 
 class AuxiliaryHead(nn.Module):
-    """A small classifier on inner maps: pool to 4 cells along each axis, 128 channels, two maps.
+    """A small classifier on inner maps: pool to 4 pixels along each axis, 128 channels, two maps.
 
     Args:
         dimensions: number of axes of the grid.
         in_channels: channels of the maps.
         outputs: :math:`P`.
         widths: channels, and units of the map between.
-        original: a pool of 5 cells with stride 3, as published, and a bias; else any maps are
-            pooled to 4 cells, and normalised.
+        original: a pool of 5 pixels with stride 3, as published, and a bias; else any maps are
+            pooled to 4 pixels, and normalised.
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
@@ -374,7 +374,7 @@ class AuxiliaryHead(nn.Module):
     ) -> None:
         super().__init__()
         d, (channels, units) = dimensions, widths
-        # On the 14 cells of x of 224 the published pool leaves 4, and the second does nothing.
+        # On the 14 pixels of x of 224 the published pool leaves 4, and the second does nothing.
         first = average_pool(d, 5, stride=3) if original else nn.Identity()
         self.pool = nn.Sequential(first, adaptive_pool(d, 4))
         self.conv = ConvolutionUnit(

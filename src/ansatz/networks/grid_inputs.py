@@ -1,4 +1,7 @@
-"""The inputs of networks on grids: size, channels, layout in memory."""
+"""The inputs of networks on grids: size, channels, layout in memory.
+
+A pixel is also a sample of a signal or a voxel of a volume.
+"""
 
 from typing import NamedTuple, TypeVar
 
@@ -15,7 +18,7 @@ T = TypeVar("T", Tensor, nn.Module)
 
 
 def channels_last(what: T) -> T:
-    """A batch of images or volumes, or a network, with the channels of a cell side by side.
+    """A batch of images or volumes, or a network, with the channels of a pixel side by side.
 
     The same numbers in another order of memory: shapes and results stay. Batches of signals and
     of rows are returned as they are, and so is a network without convolutions.
@@ -34,12 +37,12 @@ AXES = {1: "L", 2: "H, W", 3: "D, H, W"}
 _NOUNS = {1: "signals", 2: "images", 3: "volumes"}
 
 
-class Grid(NamedTuple):
+class GridInputs(NamedTuple):
     """What a network on grids knows of its inputs ``(B, C, *size)``.
 
     Args:
-        channels: numbers per cell, :math:`C`.
-        size: cells along each axis; empty where it is not known.
+        channels: numbers per pixel, :math:`C`.
+        size: pixels along each axis; empty where it is not known.
         dimensions: number of axes: 1 for signals, 2 for images, 3 for volumes.
     """
 
@@ -48,8 +51,8 @@ class Grid(NamedTuple):
     dimensions: int
 
     @property
-    def cells(self) -> int:
-        """Cells of one example; 1 where the size is not known."""
+    def pixels(self) -> int:
+        """Pixels of one example; 1 where the size is not known."""
         count = 1
         for length in self.size:
             count *= length
@@ -63,7 +66,7 @@ def read_grid(
     dimensions: tuple[int, ...] = (1, 2, 3),
     least: int = 1,
     needs_size: bool = False,
-) -> Grid:
+) -> GridInputs:
     """Reads the grid that ``inputs`` describe; refuses one that no network can be built for.
 
     A number means images with that number of channels and of unknown size.
@@ -72,18 +75,18 @@ def read_grid(
         owner: the network's name, for error messages.
         inputs: what x looks like, or its number of channels.
         dimensions: the numbers of axes that the network can have.
-        least: cells that each axis needs.
+        least: pixels that each axis needs.
         needs_size: True where weights depend on the size.
 
     Example:
         >>> from ansatz.networks import read_grid
         >>> from ansatz.spec import InputSpec
         >>> read_grid("lenet5", InputSpec.grid(1, 28, 28))
-        Grid(channels=1, size=(28, 28), dimensions=2)
+        GridInputs(channels=1, size=(28, 28), dimensions=2)
         >>> read_grid("vgg16", InputSpec.grid(1, 28, 28), least=32)
         Traceback (most recent call last):
         ...
-        ansatz.errors.UsageError: vgg16 needs at least 32 cells along each axis, got 28 x 28; ...
+        ansatz.errors.UsageError: vgg16 needs at least 32 pixels along each axis, got 28 x 28; ...
     """
     spec = InputSpec.of(inputs)
     # A number of channels alone arrives as a vector of that length, without codes and size.
@@ -106,21 +109,21 @@ def read_grid(
             f"the weights of {owner} depend on the size of x, which is not known; "
             f"say it: InputSpec.grid({channels}, ...).{hint}"
         )
-    require_cells(owner, size, least)
-    return Grid(channels, size, axes)
+    require_pixels(owner, size, least)
+    return GridInputs(channels, size, axes)
 
 
-def require_cells(owner: str, size: tuple[int, ...], least: int) -> None:
+def require_pixels(owner: str, size: tuple[int, ...], least: int) -> None:
     """Refuses a grid of which nothing would be left inside the network."""
     if any(length < least for length in size):
         raise UsageError(
-            f"{owner} needs at least {least} cells along each axis, got {_times(size)}; "
+            f"{owner} needs at least {least} pixels along each axis, got {_times(size)}; "
             "enlarge x, or take small_resnet, which fits any size."
         )
 
 
 def require_grid(
-    owner: str, grid: Grid, x: Tensor, *, least: int = 1, network: nn.Module | None = None
+    owner: str, grid: GridInputs, x: Tensor, *, least: int = 1, network: nn.Module | None = None
 ) -> None:
     """Refuses x that is not of the grid that a network was built for, or not of its precision."""
     if x.ndim != grid.dimensions + 2 or x.shape[1] != grid.channels:
@@ -132,11 +135,13 @@ def require_grid(
             f"got {tuple(x.shape)}.{hint}"
         )
     if least > 1:
-        require_cells(owner, tuple(x.shape[2:]), least)
+        require_pixels(owner, tuple(x.shape[2:]), least)
     _require_precision(owner, x, network)
 
 
-def require_size(owner: str, grid: Grid, x: Tensor, *, network: nn.Module | None = None) -> None:
+def require_size(
+    owner: str, grid: GridInputs, x: Tensor, *, network: nn.Module | None = None
+) -> None:
     """Refuses x whose size is not the one that the weights were made for."""
     if tuple(x.shape[1:]) != (grid.channels, *grid.size):
         shape = ", ".join(str(length) for length in (grid.channels, *grid.size))

@@ -13,11 +13,11 @@ from ansatz.layers.schemes import draw_normal
 
 
 class StridedPoint(nn.Conv2d):
-    r"""A linear map of every s-th cell's channels.
+    r"""A linear map of every s-th pixel's channels.
 
     .. math:: y_{ij} = W x_{si, sj}
 
-    Torch's own ``Conv2d(C, K, 1, stride=s)`` with its keys and its numbers, computed on the cells
+    Torch's own ``Conv2d(C, K, 1, stride=s)`` with its keys and its numbers, computed on the pixels
     that are left: its backward pass writes beyond its memory on some processors when channels lie
     last and C is below 16 (oneDNN issue 6035). From 16 channels on networks take torch's, whose
     roundings are those of anybody's who loads the same weights.
@@ -35,7 +35,7 @@ class StridedPoint(nn.Conv2d):
 
 
 def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
-    """Continues each axis of a grid by zeros, at its end, to a multiple of cells.
+    """Continues each axis of a grid by zeros, at its end, to a multiple of pixels.
 
     At the end alone, so that what is pooled with what does not depend on the size.
     """
@@ -44,12 +44,12 @@ def pad_to_multiple(x: Tensor, multiple: int) -> Tensor:
 
 
 def crop(x: Tensor, size: Sequence[int]) -> Tensor:
-    """The first cells of each axis of a grid."""
+    """The first pixels of each axis of a grid."""
     return _cut(x, [0] * len(size), size)
 
 
 def crop_centre(x: Tensor, size: Sequence[int]) -> Tensor:
-    """The cells of a grid that are left when both ends of each axis lose equally many."""
+    """The pixels of a grid that are left when both ends of each axis lose equally many."""
     return _cut(x, [(n - m) // 2 for n, m in zip(x.shape[2:], size, strict=True)], size)
 
 
@@ -90,8 +90,8 @@ def convolution(
         dimensions: number of axes of the grid.
         in_channels: :math:`C` before.
         out_channels: :math:`C` after.
-        kernel_size: cells that it looks at along each axis.
-        stride: cells from one output to the next.
+        kernel_size: pixels that it looks at along each axis.
+        stride: pixels from one output to the next.
         padding: zeros around the grid.
         groups: parts into which the channels fall that do not see each other.
         bias: whether it adds a constant, which starts at 0.
@@ -153,9 +153,9 @@ def average_pool(dimensions: int, kernel_size: int, **options: Any) -> nn.Module
 
 
 def adaptive_pool(dimensions: int, size: int | tuple[int, ...]) -> nn.Module:
-    """Torch's average pooling of any grid to ``size`` cells along each axis."""
-    cells = (size,) * dimensions if isinstance(size, int) else size
-    return _ADAPTIVE_POOL[dimensions](cells)
+    """Torch's average pooling of any grid to ``size`` pixels along each axis."""
+    size = (size,) * dimensions if isinstance(size, int) else size
+    return _ADAPTIVE_POOL[dimensions](size)
 
 
 def readout(in_features: int, outputs: int, generator: torch.Generator | None = None) -> nn.Linear:
@@ -177,7 +177,7 @@ def transposed_convolution(
 ) -> nn.Module:
     r"""Makes a transposed convolution that enlarges a grid by ``factor``.
 
-    - ``"normal"``: a kernel of ``factor`` cells, so that the outputs of two cells do not overlap,
+    - ``"normal"``: a kernel of ``factor`` pixels, so that the outputs of two pixels do not overlap,
       with weights :math:`N(0, 1 / C)`: each output is the sum of C products.
     - ``"linear"``: a kernel of twice as many, which interpolates each channel linearly,
 
@@ -191,7 +191,7 @@ def transposed_convolution(
         dimensions: number of axes of the grid.
         in_channels: :math:`C` before.
         out_channels: after.
-        factor: :math:`f`, cells per cell along each axis.
+        factor: :math:`f`, output pixels per input pixel along each axis.
         init: how the weights start.
         generator: where they are drawn from; torch's global one when not given.
 

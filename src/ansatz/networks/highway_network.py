@@ -76,11 +76,11 @@ class HighwayNetwork(nn.Module):
     .. math:: h_{l+1} = T_l \odot H_l(h_l) + (1 - T_l) \odot h_l
 
     ``"convolutional"``: a convolution to ``width`` channels, then ``depth`` highway convolutions
-    in three parts with a pool between them, averaged over all cells in the end; any size of x.
-    ``"dense"``: all cells as one vector, a map to ``width`` units, ``depth`` highway layers.
+    in three parts with a pool between them, averaged over all pixels in the end; any size of x.
+    ``"dense"``: all pixels as one vector, a map to ``width`` units, ``depth`` highway layers.
 
     Args:
-        inputs: a signal, an image or a volume of at least 4 cells along each axis; of known size
+        inputs: a signal, an image or a volume of at least 4 pixels along each axis; of known size
             if dense.
         outputs: :math:`P`.
         kind: ``"convolutional"`` or ``"dense"``.
@@ -103,6 +103,8 @@ class HighwayNetwork(nn.Module):
         https://arxiv.org/abs/1507.06228
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -124,7 +126,7 @@ class HighwayNetwork(nn.Module):
         self.grid = grid = read_grid("highway", inputs, least=1 if dense else 4, needs_size=dense)
         d = grid.dimensions
         self.stem: nn.Module = (
-            affine(grid.channels * grid.cells, width, generator=generator)
+            affine(grid.channels * grid.pixels, width, generator=generator)
             if dense
             else convolution(d, grid.channels, width, 3, padding=1, generator=generator)
         )
@@ -143,11 +145,6 @@ class HighwayNetwork(nn.Module):
         self.pool = nn.Identity() if dense else max_pool(d, 2)
         self.average = nn.Identity() if dense else adaptive_pool(d, 1)
         self.output = readout(width, outputs, generator)
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: stem, three parts, last map."""

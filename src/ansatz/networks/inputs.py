@@ -51,7 +51,7 @@ def check_size(owner: str, network: nn.Module, limit: int = MAX_BYTES) -> None:
 class TableInputs(nn.Module):
     """Embeds the columns that ask for it and puts all of a row side by side.
 
-    The cells of a grid are columns like others: the network does not know which are neighbours.
+    The pixels of a grid are columns like others: the network does not know which are neighbours.
 
     Args:
         owner: the network's name, for error messages.

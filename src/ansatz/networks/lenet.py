@@ -23,13 +23,13 @@ C3_TABLE = (
 )  # fmt: skip
 
 
-_SIDE, _PADDING = 32, 2  # cells a side that it was made for, and what MNIST's 28 lack on each
+_SIDE, _PADDING = 32, 2  # pixels a side that it was made for, and what MNIST's 28 lack on each
 
 
 class LeNet5(nn.Module):
     r"""LeNet-5: two convolutions, two pools, three fully connected layers.
 
-    Signals of 1 axis, images and volumes alike: 5 cells per kernel and axis, 6 and 16 channels,
+    Signals of 1 axis, images and volumes alike: kernel size 5 along each axis, 6 and 16 channels,
     pools of 2, then 120, 84 and P units. On 32 x 32 images, and on MNIST's of 28 x 28, which are
     padded to 32 x 32, it has 61,706 parameters (with P = 10).
 
@@ -40,10 +40,10 @@ class LeNet5(nn.Module):
     pictures of the digits, is left out: the output is a linear map here as well.
 
     Args:
-        inputs: a grid of known size, at least 12 cells along each axis (with the padding).
+        inputs: a grid of known size, at least 12 pixels along each axis (with the padding).
         outputs: :math:`P`.
         classic: the network of 1998.
-        padding: zeros around x. None: 2 where an axis has fewer than 32 cells, so that 28 are 32,
+        padding: zeros around x. None: 2 where an axis has fewer than 32 pixels, so that 28 are 32,
             and 0 for larger x, which come with their margin.
         generator: where weights are drawn from; torch's global one when not given.
 
@@ -63,6 +63,8 @@ class LeNet5(nn.Module):
         LeCun, Bottou, Bengio & Haffner (1998), Gradient-based learning applied to document
         recognition, section II.B.
     """
+
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
 
     def __init__(
         self,
@@ -102,11 +104,6 @@ class LeNet5(nn.Module):
         # The largest of rectified numbers is the rectified largest: a quarter of the work.
         self.before_pool: nn.Module = ScaledTanh() if classic else nn.Identity()
 
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
-
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome."""
         return [[self.c1, self.s2], [self.c3, self.s4], [self.c5, self.f6], [self.output]]
@@ -137,7 +134,7 @@ class ScaledTanh(nn.Module):
 class TrainedPool(nn.Module):
     r"""Average pooling with a trained factor and constant per channel.
 
-    .. math:: y_c = a_c \bar{x}_c + b_c, \qquad \bar{x}_c \text{ over } 2 \times 2 \text{ cells}
+    .. math:: y_c = a_c \bar{x}_c + b_c, \qquad \bar{x}_c \text{ over } 2 \times 2 \text{ pixels}
 
     Shapes:
         - x: ``(B, C, H, W)``; returns ``(B, C, H // 2, W // 2)``.

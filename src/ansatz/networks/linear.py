@@ -80,14 +80,15 @@ class Linear(nn.Module):
 
 
 class LinearGrid(nn.Module):
-    r"""One linear map of all cells, after averaging neighbours where there are too many.
+    r"""One linear map of all pixels, after averaging neighbours where there are too many.
 
     .. math:: f(x) = W \operatorname{vec}(\bar{x}) + b
 
-    with :math:`\bar{x}` the means over n / r blocks along an axis of n cells, rounded up, and r the
-    smallest number that leaves at most ``limit`` numbers. Where r divides n, blocks have r cells;
-    else they are nearly equal, and neighbours may share a cell. W and b start at 0: the model
-    begins as the constant one, and whatever a network does better than it, shape and place did.
+    with :math:`\bar{x}` the means over n / r blocks along an axis of n pixels, rounded up, and r
+    the smallest number that leaves at most ``limit`` numbers. Where r divides n, blocks have r
+    pixels; else they are nearly equal, and neighbours may share a pixel. W and b start at 0: the
+    model begins as the constant one, and whatever a network does better than it, shape and place
+    did.
 
     Args:
         inputs: a grid of known size.
@@ -101,9 +102,11 @@ class LinearGrid(nn.Module):
     Example:
         >>> from ansatz.networks import LinearGrid
         >>> from ansatz.spec import InputSpec
-        >>> LinearGrid(InputSpec.grid(3, 224, 224), 10).cells
+        >>> LinearGrid(InputSpec.grid(3, 224, 224), 10).pooled_size
         (32, 32)
     """
+
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
 
     def __init__(
         self,
@@ -116,20 +119,18 @@ class LinearGrid(nn.Module):
         super().__init__()
         require_whole("limit of linear_grid", limit)
         self.grid = read_grid("linear_grid", inputs, needs_size=True)
-        self.cells = _pooled(self.grid.channels, self.grid.size, limit)
+        self.pooled_size = _pooled(self.grid.channels, self.grid.size, limit)
         self.pool: nn.Module = (
             nn.Identity()
-            if self.cells == self.grid.size
-            else adaptive_pool(self.grid.dimensions, self.cells)
+            if self.pooled_size == self.grid.size
+            else adaptive_pool(self.grid.dimensions, self.pooled_size)
         )
         self.output = affine(
-            self.grid.channels * math.prod(self.cells), outputs, init="zeros", generator=generator
+            self.grid.channels * math.prod(self.pooled_size),
+            outputs,
+            init="zeros",
+            generator=generator,
         )
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its one layer."""
@@ -141,11 +142,11 @@ class LinearGrid(nn.Module):
 
 
 def _pooled(channels: int, size: tuple[int, ...], limit: int) -> tuple[int, ...]:
-    """The grid after averaging; one cell at least, whatever the channels."""
+    """The grid after averaging; one pixel at least, whatever the channels."""
     for r in range(1, max(size) + 1):
-        cells = tuple(-(-length // r) for length in size)
-        if channels * math.prod(cells) <= limit:
-            return cells
+        pixels = tuple(-(-length // r) for length in size)
+        if channels * math.prod(pixels) <= limit:
+            return pixels
     return (1,) * len(size)
 
 
@@ -154,7 +155,7 @@ class LinearPixels(nn.Module):
 
     .. math:: f(x)_i = b + \sum_{j \in N} W_j x_{i + j}
 
-    with N the k cells along each axis around pixel i, zeros beyond the border: a generalised
+    with N the k pixels along each axis around pixel i, zeros beyond the border: a generalised
     linear model with the same coefficients at every place. All start at zero: the constant model.
 
     Args:
@@ -177,6 +178,8 @@ class LinearPixels(nn.Module):
         McCullagh & Nelder (1989), Generalized linear models, section 2.2.
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -195,11 +198,6 @@ class LinearPixels(nn.Module):
         self.output = convolution(
             grid.dimensions, grid.channels, outputs, kernel, padding=kernel // 2, init="zeros"
         )
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its one layer."""

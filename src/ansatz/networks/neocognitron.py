@@ -13,8 +13,8 @@ from ansatz.networks.grid_inputs import read_grid, require_grid
 from ansatz.networks.grid_layers import adaptive_pool, readout
 from ansatz.spec import InputSpec
 
-_WINDOW = 5  # cells along each axis that an S-cell and a C-cell see
-_DISTANCE = 1.5  # of the two pieces of a contour from its middle, in cells
+_WINDOW = 5  # pixels along each axis that an S-cell and a C-cell see
+_DISTANCE = 1.5  # of the two edges of a contour from its middle, in pixels
 
 
 class SCells(nn.Module):
@@ -62,7 +62,7 @@ class CCells(nn.Module):
     """Cells that answer wherever near them a feature is: a blur, and every other cell is kept.
 
     Args:
-        sigma: standard deviation of the Gaussian blur, in cells.
+        sigma: standard deviation of the Gaussian blur, in pixels.
 
     Shapes:
         - x: ``(B, K, H, W)``; returns ``(B, K, ceil(H / 2), ceil(W / 2))``.
@@ -96,13 +96,13 @@ class Neocognitron(nn.Module):
     stimulus. Nothing below the linear map is trained.
 
     Args:
-        inputs: an image of at least 8 cells along each axis; a number of channels for any size.
+        inputs: an image of at least 8 pixels along each axis; a number of channels for any size.
         outputs: :math:`P`.
         stages: pairs of S- and C-layers.
         orientations: directions of an edge, evenly around the circle.
         threshold: :math:`\theta` of the S-cells of stage 1; a third of it in each next stage,
             since a larger patch holds more than the template.
-        places: cells along each axis that the last maps are averaged to.
+        places: pixels along each axis that the last maps are averaged to.
         generator: where the weights of the linear map are drawn from.
 
     Shapes:
@@ -121,6 +121,8 @@ class Neocognitron(nn.Module):
         Fukushima (1980), Neocognitron: a self-organizing neural network model for a mechanism of
         pattern recognition unaffected by shift in position.
     """
+
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
 
     contrast: Tensor
 
@@ -149,11 +151,6 @@ class Neocognitron(nn.Module):
         planes = orientations * (1 if stages == 1 else 3)
         self.pool = adaptive_pool(2, places)
         self.output = readout(planes * places**2, outputs, generator)
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its one trained layer."""
@@ -204,7 +201,7 @@ def _edges(orientations: int) -> np.ndarray:
 
 
 def _contours(orientations: int, stage: int) -> np.ndarray:
-    """Two pieces in a row, the second turned by the bend: (3 K, planes before, 5, 5)."""
+    """Two edges in a row, the second rotated by the bend: (3 K, planes before, 5, 5)."""
     K = orientations
     before = K if stage == 1 else 3 * K
     templates = np.zeros((3 * K, before, _WINDOW, _WINDOW))

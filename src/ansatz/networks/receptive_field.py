@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
-from ansatz.networks.fields.intervals import LEAD, Fields
+from ansatz.networks.fields.receptive_fields import LEAD, Fields
 from ansatz.networks.trace import trace
 from ansatz.spec import InputSpec
 
@@ -16,12 +16,12 @@ class ReceptiveField:
     """The receptive fields of the units of a layer, along each axis of the grid.
 
     Args:
-        size: cells from the first to the last that a unit can depend on, if the grid went on
+        size: pixels from the first to the last that a unit can depend on, if the grid went on
             beyond its border; where units differ (after enlarging), of the one that sees most.
-        stride: cells by which the field moves from a unit to the next; 0 where all see the same.
-        start: the first cell of the first unit; negative where that is padding.
+        stride: pixels by which the field moves from a unit to the next; 0 where all see the same.
+        start: the first pixel of the first unit; negative where that is padding.
         centre: the middle of the first unit's field.
-        units: per axis, the first and last cell that each unit sees of this very grid.
+        units: per axis, the first and last pixel that each unit sees of this very grid.
 
     Example:
         >>> import torch
@@ -39,7 +39,7 @@ class ReceptiveField:
     units: tuple[tuple[tuple[int, int], ...], ...] = field(repr=False)
 
     def of(self, *unit: int) -> tuple[slice, ...]:
-        """The cells that a unit sees, by one index per axis: ``image[:, *field.of(i, j)]``.
+        """The pixels that a unit sees, by one index per axis: ``image[:, *field.of(i, j)]``.
 
         Where all units see the same along an axis, any index does.
         """
@@ -56,7 +56,7 @@ def receptive_field(
     *,
     layer: str | None = None,
 ) -> ReceptiveField:
-    r"""Computes the cells of a signal, image or volume that a network's output can depend on.
+    r"""Computes the pixels of a signal, image or volume that a network's output can depend on.
 
     For a chain of windows :math:`k_l` with strides :math:`s_l` and dilations :math:`d_l`
 
@@ -117,23 +117,23 @@ Line = tuple[int, int | float, int, float, tuple[tuple[int, int], ...]]
 
 
 def _line(fields: Fields, axis: int) -> Line:
-    """Along one axis: size, stride, start, centre, and the cells of each unit."""
+    """Along one axis: size, stride, start, centre, and the pixels of each unit."""
     array, lane = fields.arrays[axis], fields.lanes[axis]
     others = [LEAD + dim for dim in range(array.ndim - LEAD) if dim != lane]
     if others:
         array = array.amin(tuple(others))  # channels that differ: their union
     exact, endless = array.reshape(2, 2, -1).tolist()
-    units = tuple(_cells(first, last) for first, last in zip(*exact, strict=True))
+    units = tuple(_ends(first, last) for first, last in zip(*exact, strict=True))
     if lane is None:
         endless = exact
-    whole = [_cells(first, last) for first, last in zip(*endless, strict=True)]
+    whole = [_ends(first, last) for first, last in zip(*endless, strict=True)]
     size = max(last - first + 1 for first, last in whole)
-    step, cells = fields.periods[axis]
-    stride = 0 if lane is None else cells // step if cells % step == 0 else cells / step
+    step, pixels = fields.periods[axis]
+    stride = 0 if lane is None else pixels // step if pixels % step == 0 else pixels / step
     first, last = whole[0]
     return size, stride, first, (first + last) / 2, units
 
 
-def _cells(first: float, minus_last: float) -> tuple[int, int]:
+def _ends(first: float, minus_last: float) -> tuple[int, int]:
     """A unit that sees nothing has the empty range that ends before it begins."""
     return (0, -1) if math.isinf(first) else (int(first), int(-minus_last))

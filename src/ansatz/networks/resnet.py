@@ -16,20 +16,21 @@ Stem = Literal["imagenet", "small"]
 
 
 class ResNet(nn.Module):
-    r"""Four stages of residual blocks, each with half the cells and twice the channels.
+    r"""Four stages of residual blocks, each with half the pixels and twice the channels.
 
     .. math:: x_{l+1} = \mathrm{ReLU}(x_l + F_l(x_l))
 
     so that a block that learns nothing does no harm, and depth is free. The stem is a convolution
-    of 7 cells with stride 2 and a pool; ``stem="small"``, for images of 32 x 32 and thereabouts,
-    is a convolution of 3 cells and nothing more. The last maps are averaged over all cells, so
-    x may be of any size. Names and shapes of the weights are torchvision's.
+    of 7 pixels with stride 2 and a pool; ``stem="small"``, for images of 32 x 32 and thereabouts,
+    is a convolution with kernel size 3 and nothing more. The last maps are averaged over all
+    pixels, so x may be of any size. Names and shapes of the weights are torchvision's.
 
     References:
         He et al. (2016), Deep residual learning for image recognition, table 1.
         https://arxiv.org/abs/1512.03385
     """
 
+    heads: tuple[str, ...] = ("fc",)  # the maps of the outcome, not of x
     name = "resnet"
     block: type[BasicBlock] | type[Bottleneck] = BasicBlock
     depths: tuple[int, ...] = (2, 2, 2, 2)
@@ -92,11 +93,6 @@ class ResNet(nn.Module):
         blocks = [self.block(d, before, channels, stride, downsample, generator=generator)]
         blocks += [self.block(d, after, channels, generator=generator) for _ in range(depth - 1)]
         return nn.Sequential(*blocks), after
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("fc",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: stem, four stages, last map."""

@@ -7,7 +7,7 @@ from ansatz.networks.grid_layers import batch_norm, convolution
 
 
 class BasicBlock(nn.Module):
-    r"""Two convolutions of 3 cells whose result is added to what came in.
+    r"""Two convolutions with kernel size 3 whose result is added to what came in.
 
     .. math:: y = \mathrm{ReLU}(N_2(W_2 * \mathrm{ReLU}(N_1(W_1 * x))) + S x)
 
@@ -23,7 +23,7 @@ class BasicBlock(nn.Module):
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
-        - x: ``(B, in_channels, *size)``; returns ``(B, channels, *size')``, a cell per stride.
+        - x: ``(B, in_channels, *size)``; returns ``(B, channels, *size')``, a pixel per stride.
 
     Example:
         >>> import torch
@@ -79,7 +79,7 @@ class BasicBlock(nn.Module):
 
 
 class Bottleneck(nn.Module):
-    r"""Three convolutions, of 1, 3 and 1 cells, whose result is added to what came in.
+    r"""Three convolutions with kernel sizes 1, 3 and 1, whose result is added to what came in.
 
     .. math:: y = \mathrm{ReLU}(N_3(W_3 * \phi(W_2 * \phi(W_1 * x))) + S x), \qquad
               \phi(W * x) = \mathrm{ReLU}(N(W * x))

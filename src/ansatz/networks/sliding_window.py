@@ -24,13 +24,13 @@ class SlidingWindow(nn.Module):
 
     .. math:: f(x)_i = c(x_{i - r}, \dots, x_{i + r}), \qquad 2 r + 1 = \text{window}
 
-    The classifier c has stages of a convolution of ``kernel`` cells, a ReLU and max pooling of 2
-    cells, then a hidden layer on the ``last`` cells that are left, and the output. Stage s of S
-    thus asks for 2 m + kernel - 1 cells where the next asks for m; the ``window`` follows, and must
-    be odd to have a centre: 45 cells by default.
+    The classifier c has stages of a convolution with kernel size ``kernel``, a ReLU and max pooling
+    of 2 pixels, then a hidden layer on the ``last`` pixels that are left, and the output. Stage s
+    of S thus asks for 2 m + kernel - 1 pixels where the next asks for m; the ``window`` follows,
+    and must be odd to have a centre: 45 pixels by default.
 
     Run patch by patch (``classify``) neighbours repeat almost all their work. ``forward`` does it
-    once: pooling with stride 1 instead of 2, and after s poolings cells that are :math:`2^s` apart
+    once: pooling with stride 1 instead of 2, and after s poolings pixels that are :math:`2^s` apart
     in place of neighbours (convolutions "à trous"), give *the same numbers* at every pixel. The
     image is mirrored at its border.
 
@@ -38,13 +38,13 @@ class SlidingWindow(nn.Module):
         inputs: a signal, an image or a volume; a number of channels for images of any size.
         outputs: :math:`P` per pixel.
         widths: channels of each stage.
-        kernel: cells of their convolutions along each axis.
-        last: cells along each axis that the hidden layer sees.
+        kernel: kernel size of their convolutions along each axis.
+        last: pixels along each axis that the hidden layer sees.
         hidden: its units.
         generator: where weights are drawn from; torch's global one when not given.
 
     Attributes:
-        window: cells along each axis that one answer depends on.
+        window: pixels along each axis that one answer depends on.
 
     Shapes:
         - x: ``(B, C, *size)``.
@@ -67,6 +67,8 @@ class SlidingWindow(nn.Module):
         https://arxiv.org/abs/1302.1700
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
+
     def __init__(
         self,
         inputs: InputSpec | int,
@@ -87,7 +89,7 @@ class SlidingWindow(nn.Module):
             self.window = 2 * self.window + kernel - 1
         if self.window % 2 == 0:
             raise UsageError(
-                f"the window of sliding_window would have {self.window} cells and no centre; "
+                f"the window of sliding_window would have {self.window} pixels and no centre; "
                 "take an even kernel, and an odd last where there is no stage."
             )
         self.grid = grid = read_grid("sliding_window", inputs)
@@ -104,11 +106,6 @@ class SlidingWindow(nn.Module):
         self.output = convolution(
             d, hidden, outputs, 1, init="lecun_normal", gain=0.1, generator=generator
         )
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome."""
@@ -132,7 +129,7 @@ class SlidingWindow(nn.Module):
         require_grid("sliding_window", self.grid, patches, network=self)
         if any(n != self.window for n in patches.shape[2:]):
             raise UsageError(
-                f"sliding_window classifies windows of {self.window} cells along each axis, "
+                f"sliding_window classifies windows of {self.window} pixels along each axis, "
                 f"got {tuple(patches.shape)}."
             )
         h = patches
@@ -143,12 +140,12 @@ class SlidingWindow(nn.Module):
 
 
 def _apart(layer: Any, gap: int) -> nn.Module:
-    """The same convolution of cells that are ``gap`` apart."""
+    """The same convolution of pixels that are ``gap`` apart."""
     layer.dilation = (gap,) * len(layer.kernel_size)
     made: nn.Module = layer
     return made
 
 
 def _of_neighbours(layer: Any, x: Tensor) -> Tensor:
-    """The same convolution of cells that are neighbours."""
+    """The same convolution of pixels that are neighbours."""
     return _CONVOLVE[x.ndim - 2](x, layer.weight, layer.bias)

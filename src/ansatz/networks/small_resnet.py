@@ -18,11 +18,11 @@ class SmallResNet(nn.Module):
 
     .. math:: x_{l+1} = \mathrm{ReLU}(S x_l + F_l(x_l))
 
-    The stages have w, 2w and 4w channels, on all cells, half and a quarter of them along each
-    axis. S is the identity; between stages it takes every other cell and appends channels of
+    The stages have w, 2w and 4w channels, on all pixels, half and a quarter of them along each
+    axis. S is the identity; between stages it takes every other pixel and appends channels of
     zeros, so no weight is spent on it (option A of the paper). ``residual=False`` leaves S out:
     the plain network, which trains worse the deeper it is. The last maps are averaged over all
-    cells, so x may be of any size.
+    pixels, so x may be of any size.
 
     Args:
         inputs: a signal, an image or a volume; a number of channels for images of any size.
@@ -48,6 +48,8 @@ class SmallResNet(nn.Module):
         He et al. (2016), Deep residual learning for image recognition, section 4.2.
         https://arxiv.org/abs/1512.03385
     """
+
+    heads: tuple[str, ...] = ("fc",)  # the maps of the outcome, not of x
 
     def __init__(
         self,
@@ -86,11 +88,6 @@ class SmallResNet(nn.Module):
         if zero_init_last:
             zero_last_norms(self)
 
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("fc",)
-
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: stem, three stages, last map."""
         return [[self.conv1, self.bn1], [self.layer1], [self.layer2], [self.layer3], [self.fc]]
@@ -103,7 +100,7 @@ class SmallResNet(nn.Module):
 
 
 class PaddedShortcut(nn.Module):
-    """The shortcut without weights: every ``stride``-th cell, and channels of zeros.
+    """The shortcut without weights: every ``stride``-th pixel, and channels of zeros.
 
     Shapes:
         - x: ``(B, C, *size)``; returns ``(B, C + channels, *size')``.
@@ -123,7 +120,7 @@ class PaddedShortcut(nn.Module):
 
 
 class PlainBlock(BasicBlock):
-    """Two convolutions of 3 cells, each normalised and rectified; nothing is added.
+    """Two convolutions with kernel size 3, each normalised and rectified; nothing is added.
 
     References:
         He et al. (2016), Deep residual learning for image recognition, section 3.3.

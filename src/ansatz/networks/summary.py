@@ -26,7 +26,7 @@ class LayerRow(NamedTuple):
     output_shape: tuple[int, ...]
     parameters: int
     multiply_adds: int
-    receptive_field: tuple[int, ...] = ()  # cells of the grid that one of its units sees
+    receptive_field: tuple[int, ...] = ()  # pixels of the grid that one of its units sees
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ class Summary:
             table.append((row.name, row.type, _product(row.output_shape), *counts, field))
         if not on_grid:
             table = [line[:-1] for line in table]  # type: ignore[misc]
-        sizes = [max(len(cell) for cell in column) for column in zip(*table, strict=True)]
+        sizes = [max(len(text) for text in column) for column in zip(*table, strict=True)]
         lines = [
             "  ".join(
-                cell.rjust(size) if i > 2 else cell.ljust(size)
-                for i, (cell, size) in enumerate(zip(line, sizes, strict=True))
+                text.rjust(size) if i > 2 else text.ljust(size)
+                for i, (text, size) in enumerate(zip(line, sizes, strict=True))
             )
             for line in table
         ]
@@ -94,7 +94,7 @@ def summary(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor,
     """Lists the layers of ``network`` with shapes, parameters, work and receptive fields.
 
     It is run once on zeros, evaluating, without gradients; its modes are restored afterwards. A
-    convolution with a kernel of k cells takes :math:`k C_i C_o` multiply-adds for each of its
+    convolution with a kernel of k pixels takes :math:`k C_i C_o` multiply-adds for each of its
     outputs' places (:math:`k / groups` of them with groups).
 
     Args:

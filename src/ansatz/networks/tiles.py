@@ -1,7 +1,7 @@
 """Prediction of large images by overlapping tiles.
 
-Along each axis an image of n cells is cut into cores of ``tile - 2 * overlap`` cells; a tile is a
-core with ``overlap`` cells of its surroundings on both sides.
+Along each axis an image of n pixels is cut into cores of ``tile - 2 * overlap`` pixels; a tile is a
+core with ``overlap`` pixels of its surroundings on both sides.
 """
 
 import math
@@ -24,9 +24,9 @@ class Tile(NamedTuple):
     """One tile along one axis: where its window and its core lie in the image.
 
     Args:
-        start: first cell of the window; below 0 where it reaches beyond the image.
-        stop: one after its last cell.
-        core: first and one after the last cell that it answers for.
+        start: first pixel of the window; below 0 where it reaches beyond the image.
+        stop: one after its last pixel.
+        core: first and one after the last pixel that it answers for.
 
     Example:
         >>> from ansatz.networks import Tile
@@ -43,10 +43,10 @@ def tiles(length: int, tile: int, overlap: int, border: Border = "mirror") -> li
     """Splits one axis into tiles.
 
     Args:
-        length: cells of the axis.
-        tile: cells of a window.
-        overlap: cells of it on either side that belong to its surroundings.
-        border: ``"mirror"``: all windows have ``tile`` cells, some beyond the border; ``"keep"``:
+        length: pixels of the axis.
+        tile: pixels of a window.
+        overlap: pixels of it on either side that belong to its surroundings.
+        border: ``"mirror"``: all windows have ``tile`` pixels, some beyond the border; ``"keep"``:
             they end where the image ends.
 
     Example:
@@ -75,34 +75,34 @@ def predict_tiles(
     blend: Blend = "crop",
     border: Border = "mirror",
 ) -> Tensor:
-    r"""Predicts at every cell of large images, tile by tile.
+    r"""Predicts at every pixel of large images, tile by tile.
 
-    With ``blend="crop"`` each cell is answered by the tile whose core holds it, so that it has at
-    least ``overlap`` cells of context on every side. If an answer depends on no cell farther than
+    With ``blend="crop"`` each pixel is answered by the tile whose core holds it, so that it has at
+    least ``overlap`` pixels of context on every side. If an answer depends on no pixel farther than
     r away, and :math:`\text{overlap} \ge r`, tiles give *the answer of the whole image*: of
     ``function(image)`` with ``border="keep"``, where windows end with the image and the network
     pads as it always does; of the image continued by its mirror image with ``border="mirror"``.
-    A network that halves the grid L times must meet every tile with the same cells pooled
+    A network that halves the grid L times must meet every tile with the same pixels pooled
     together: ``multiple`` = :math:`2^L` (``network.stride``) rounds the overlap up and the tile
     down so that tiles begin at multiples of it.
 
     ``"linear"`` and ``"gaussian"`` use the whole answer of every tile instead, and average where
-    tiles overlap: cells near the edge of a tile weigh less, which hides seams where the overlap is
+    tiles overlap: pixels near the edge of a tile weigh less, which hides seams where the overlap is
     smaller than r:
 
     .. math:: f_i = \sum_t w_{ti} f_{ti} / \sum_t w_{ti}
 
-    ``function`` may answer with fewer cells than it was given, as the unpadded U-Net does (572 in,
+    ``function`` may answer with fewer pixels than it was given, as the unpadded U-Net does (572 in,
     388 out): its answers are those of the window's centre, and ``overlap`` must be at least the
-    (572 - 388) / 2 = 92 cells that it takes off. No more than ``batch_size`` windows are in memory,
+    (572 - 388) / 2 = 92 pixels that it takes off. At most ``batch_size`` windows are in memory,
     besides the image and the result; no gradient is kept.
 
     Args:
         function: ``(n, C, *window)`` -> ``(n, P, *window)``: a network in evaluation mode.
         image: images or volumes.
-        tile: cells of a window along each axis.
+        tile: pixels of a window along each axis.
         overlap: context on either side, less than half a tile.
-        multiple: of which number of cells the places of tiles are multiples.
+        multiple: of which number of pixels the places of tiles are multiples.
         batch_size: windows per call.
         blend: how tiles are put together.
         border: what lies beyond the image.
@@ -114,7 +114,7 @@ def predict_tiles(
     Example:
         >>> import torch
         >>> from ansatz.networks import predict_tiles
-        >>> blur = torch.nn.AvgPool2d(3, stride=1, padding=1)  # an answer sees 1 cell around it
+        >>> blur = torch.nn.AvgPool2d(3, stride=1, padding=1)  # an answer sees 1 pixel around it
         >>> image = torch.randn(1, 1, 50, 70)
         >>> tiled = predict_tiles(blur, image, tile=16, overlap=1, border="keep")
         >>> torch.allclose(tiled, blur(image), atol=1e-6)
@@ -155,7 +155,7 @@ def _alike(image: Tensor, grid: list[list[Tile]], batch_size: int) -> Iterator[l
 
 
 class _Span(NamedTuple):
-    """The cells of an axis that a tile's answer is used for, and the cell that it begins with."""
+    """The pixels of an axis that a tile's answer is used for, and the pixel that it begins with."""
 
     first: int
     last: int
@@ -209,7 +209,7 @@ class _Canvas:
         fits = taken >= 0 and taken % 2 == 0
         if not fits or origin > tile.core[0] or origin + answered < tile.core[1]:
             raise UsageError(
-                f"predict_tiles got answers of {answered} cells for windows of {asked}: they may "
+                f"predict_tiles got answers of {answered} pixels for windows of {asked}: they may "
                 f"lose equally many on both sides, with border='mirror' up to the overlap of "
                 f"{self.margins[axis]}, with border='keep' none."
             )
@@ -233,7 +233,7 @@ class _Canvas:
 
 
 def _cut(x: Tensor, ends: list[tuple[int, int]]) -> Tensor:
-    """A view of the cells between the ends of the last axes."""
+    """A view of the pixels between the ends of the last axes."""
     for axis, (first, last) in enumerate(ends, x.ndim - len(ends)):
         x = x.narrow(axis, first, last - first)
     return x
@@ -244,8 +244,8 @@ def _profile(size: int, ramp: int, blend: Blend, like: Tensor) -> Tensor:
     place = torch.arange(size, dtype=like.dtype, device=like.device)
     if blend == "gaussian":
         z = (place - (size - 1) / 2) / max(size / 8, 0.5)
-        return torch.exp(-0.5 * z * z).clamp(min=1e-4)  # no cell without any weight
-    depth = torch.minimum(place, size - 1 - place) + 1  # cells from the edge
+        return torch.exp(-0.5 * z * z).clamp(min=1e-4)  # no pixel without any weight
+    depth = torch.minimum(place, size - 1 - place) + 1  # pixels from the edge
     return (depth / (ramp + 1)).clamp(max=1)
 
 

@@ -15,11 +15,11 @@ from torch.utils.flop_counter import flop_registry
 from ansatz.errors import UsageError
 from ansatz.layers.mode import evaluation_mode
 from ansatz.networks.fields import Fields, fields_of
-from ansatz.networks.fields.intervals import tensors
+from ansatz.networks.fields.receptive_fields import tensors
 from ansatz.spec import InputSpec
 
 
-class Call(NamedTuple):
+class ModuleCall(NamedTuple):
     """A module that has done its part."""
 
     name: str
@@ -31,7 +31,7 @@ class Call(NamedTuple):
 class Trace(NamedTuple):
     """What a pass did: calls of modules in order, multiply-adds by module, the longest path."""
 
-    calls: list[Call]
+    calls: list[ModuleCall]
     work: Counter[str]
     fields: Fields | None  # of the network's output
     depth: int  # layers of weights on the longest way from the input to the output
@@ -40,7 +40,7 @@ class Trace(NamedTuple):
 def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Trace:
     """Runs ``network`` once, evaluating and without gradients, and watches.
 
-    Its modes are restored afterwards. Of a grid ``(B, C, *size)`` it is followed which cells each
+    Its modes are restored afterwards. Of a grid ``(B, C, *size)`` it is followed which pixels each
     unit can see.
     """
     watch = _Watch(network)
@@ -94,7 +94,7 @@ class _Watch(TorchDispatchMode):
         super().__init__()
         self.names = {module: name for name, module in network.named_modules()}
         self.inside = [""]
-        self.calls: list[Call] = []
+        self.calls: list[ModuleCall] = []
         self.work: Counter[str] = Counter()
 
     @classmethod
@@ -110,7 +110,7 @@ class _Watch(TorchDispatchMode):
         def leave(module: nn.Module, _: Any, output: Any) -> None:
             name = self.inside.pop()
             shape = tuple(output.shape[1:]) if isinstance(output, Tensor) else ()
-            self.calls.append(Call(name, module, shape, self.find(output)))
+            self.calls.append(ModuleCall(name, module, shape, self.find(output)))
 
         return [
             hook

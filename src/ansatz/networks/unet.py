@@ -32,14 +32,14 @@ class UNet(nn.Module):
     .. math:: h_0 = F_0(x), \quad h_l = F_l(\mathrm{pool}(h_{l-1})), \quad u_L = h_L, \quad
               u_l = G_l([h_l, \mathrm{up}(u_{l+1})]), \quad f(x) = A u_0
 
-    F and G are blocks of two 3-cell convolutions, each with a ReLU; pool takes the largest of 2
-    cells along each axis, up makes the grid twice as fine, [ , ] puts channels side by side (the
-    skip connection concatenates; it is not a residual sum), and A is one map for all cells. Level
-    l = 0..L has :math:`2^l` times ``width`` channels: 64 to 1024 by default.
+    F and G are blocks of two convolutions with kernel size 3, each with a ReLU; pool takes the
+    largest of 2 pixels along each axis, up makes the grid twice as fine, [ , ] puts channels side
+    by side (the skip connection concatenates; it is not a residual sum), and A is one map for all
+    pixels. Level l = 0..L has :math:`2^l` times ``width`` channels: 64 to 1024 by default.
 
     ``padded=True``: the output has the size of x, whatever it is: convolutions are padded by zeros,
     and x is continued by zeros at its end to a multiple of :math:`2^L` and cropped again.
-    ``padded=False`` is the network of the paper: each convolution takes 2 cells off, skips are
+    ``padded=False`` is the network of the paper: each convolution takes 2 pixels off, skips are
     cropped to their centre, and 572 x 572 pixels in give 388 x 388 out.
     :func:`ansatz.networks.predict_tiles` then supplies the border.
 
@@ -51,7 +51,7 @@ class UNet(nn.Module):
         padded: whether the output has the size of x.
         norm: ``"batch"`` normalises each convolution before its ReLU; None as in the paper.
         up: ``"transposed"`` convolutions, or linear interpolation (``"upsample"``) and a map of
-            each cell, which leaves no checkerboard.
+            each pixel, which leaves no checkerboard.
         doubling: whether channels double ``"after"`` pooling, or already ``"before"`` it, which
             avoids a bottleneck (3-D U-Net); then up keeps the channels, instead of halving them.
         generator: where weights are drawn from; torch's global one when not given.
@@ -72,6 +72,7 @@ class UNet(nn.Module):
         segmentation, figure 1. https://arxiv.org/abs/1505.04597
     """
 
+    heads: tuple[str, ...] = ("output",)  # the maps of the outcome, not of x
     name = "unet"
     axes: tuple[int, ...] = (1, 2, 3)
 
@@ -127,14 +128,9 @@ class UNet(nn.Module):
 
     @property
     def stride(self) -> int:
-        """Cells along each axis that are pooled into one of the coarsest level."""
+        """Pixels along each axis that are pooled into one of the coarsest level."""
         stride: int = 2**self.depth
         return stride
-
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("output",)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: level by level down, up again, last map."""
@@ -142,7 +138,7 @@ class UNet(nn.Module):
         return [*([block] for block in self.down), *(list(pair) for pair in rise), [self.output]]
 
     def output_size(self, *size: int) -> tuple[int, ...]:
-        """Cells along each axis of the output for x of such a size."""
+        """Pixels along each axis of the output for x of such a size."""
         return size if self.padded else tuple(_unpadded_size(n, self.depth) for n in size)
 
     def skip(self, level: int, fine: Tensor, coarse: Tensor) -> Tensor:
@@ -165,13 +161,13 @@ class UNet(nn.Module):
         return crop(y, size) if self.padded else y
 
     def _fitting(self, x: Tensor) -> Tensor:
-        """X itself, if every pooling meets an even number of cells and something is left."""
+        """X itself, if every pooling meets an even number of pixels and something is left."""
         for n in x.shape[2:]:
             if _unpadded_size(n, self.depth) < 1:
                 above = next(m for m in count(n) if _unpadded_size(m, self.depth) > 0)
                 below = [m for m in range(n) if _unpadded_size(m, self.depth) > 0][-1:]
                 raise UsageError(
-                    f"{self.name} without padding cannot take {n} cells along an axis, since each "
+                    f"{self.name} without padding cannot take {n} pixels along an axis, since each "
                     "pooling needs an even number and some must be left; "
                     f"take {' or '.join(map(str, [*below, above]))}."
                 )
@@ -188,7 +184,7 @@ def double_convolution(
     norm: Norm | None = "batch",
     generator: torch.Generator | None = None,
 ) -> nn.Sequential:
-    """Two convolutions of 3 cells, each followed by a ReLU."""
+    """Two convolutions with kernel size 3, each followed by a ReLU."""
     layers: list[nn.Module] = []
     for into, out in ((in_channels, hidden), (hidden, out_channels)):
         shift = norm is None  # batch norm has one of its own
@@ -208,13 +204,13 @@ def _rise(
 ) -> nn.Module:
     if up == "transposed":
         return transposed_convolution(dimensions, coarse, fine, 2, generator=generator)
-    # A map of cells and interpolation commute: first the map, on a quarter of the pixels.
+    # A map of pixels and interpolation commute: first the map, on a quarter of the pixels.
     mix = convolution(dimensions, coarse, fine, 1, init="lecun_normal", generator=generator)
     return nn.Sequential(mix, nn.Upsample(scale_factor=2, mode=LINEAR[dimensions]))
 
 
 def _unpadded_size(n: int, depth: int) -> int:
-    """Cells left of n; 0 where a pooling meets an odd number or nothing is left."""
+    """Pixels left of n; 0 where a pooling meets an odd number or nothing is left."""
     for _ in range(depth):
         n -= 4
         if n < 2 or n % 2:

@@ -13,9 +13,9 @@ _LEAST = 32  # five pools halve it
 
 
 class VGG(nn.Module):
-    """Five stacks of convolutions of 3 cells, a pool after each, and three connected layers.
+    """Five stacks of 3 x 3 convolutions, a pool after each, and three connected layers.
 
-    Two convolutions of 3 x 3 cells see 5 x 5 with :math:`18 C^2` weights instead of
+    Two convolutions of 3 x 3 pixels see 5 x 5 with :math:`18 C^2` weights instead of
     :math:`25 C^2`, three see 7 x 7 with :math:`27 C^2` instead of :math:`49 C^2`, with more
     kinks in between. Names and shapes of the weights are torchvision's; with
     ``batch_norm=True`` those of its variants with normalisation.
@@ -25,6 +25,7 @@ class VGG(nn.Module):
         recognition, table 1. https://arxiv.org/abs/1409.1556
     """
 
+    heads: tuple[str, ...] = ("classifier.6",)  # the maps of the outcome, not of x
     name = "vgg"
     depths: tuple[int, ...] = (1, 1, 2, 2, 2)
 
@@ -61,11 +62,6 @@ class VGG(nn.Module):
             readout(hidden, outputs, generator),
         )
 
-    @property
-    def heads(self) -> tuple[str, ...]:
-        """The maps that belong to the outcome and not to x."""
-        return ("classifier.6",)
-
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: five stacks, the hidden layers, the last map."""
         groups: list[list[nn.Module]] = [[]]
@@ -96,7 +92,7 @@ class VGG11(VGG):
     Column A of the paper's table, 132,863,336 parameters for 3 channels and 1,000 outputs.
 
     Args:
-        inputs: a grid of at least 32 cells along each axis; a number of channels for images of
+        inputs: a grid of at least 32 pixels along each axis; a number of channels for images of
             any such size.
         outputs: :math:`P`.
         width: channels of the first stack; the others have 2, 4, 8 and 8 times as many.

@@ -102,13 +102,13 @@ def verify(model: Model, content: bytes, outputs: list[str], *, double: bool) ->
     precision, 1e-4 of models that predict in single precision) it raises ``NumericalError``.
     """
     kind, exporter, offset = np.float64 if double else np.float32, exporter_of(model), None
-    rows, cells = exporter.made_up(0, kind)
+    rows, values = exporter.made_up(0, kind)
     for each in offset_inputs(model):
-        part = np.linspace(0.5, 2.0, len(cells[0])).astype(np.float32)
-        cells.append(part.astype(kind))
+        part = np.linspace(0.5, 2.0, len(values[0])).astype(np.float32)
+        values.append(part.astype(kind))
         part = np.log(part.astype(np.float64)) if each.kind == "exposure" else part
         offset = part.astype(np.float64) if offset is None else offset + part
-    named = {each.name: cell for each, cell in zip(graph_inputs(model), cells, strict=True)}
+    named = {each.name: value for each, value in zip(graph_inputs(model), values, strict=True)}
     found = run(content, named)[outputs.index("raw")]
     extra = None if offset is None else torch.from_numpy(offset)
     expected = exporter.raw(model.posterior, rows, extra).numpy()

@@ -98,19 +98,19 @@ def _quarter(like: Tensor) -> Tensor:
 
 
 def adaptive_mean(x: Tensor, output_size: Sequence[int]) -> Tensor:
-    """Means over so many blocks along each axis: one matrix of shares per axis.
+    """Averages over ``output_size`` blocks along each axis, by one matrix of shares per axis.
 
-    Block i of n is that of torch, from floor(i L / n) to ceil((i + 1) L / n) of L cells.
+    Block i of n is that of torch, from floor(i L / n) to ceil((i + 1) L / n) of L pixels.
     """
     for axis, count in enumerate(output_size, x.ndim - len(output_size)):
         if count == 1:
             x = x.mean(axis, keepdim=True)
             continue
         length, block = x.shape[axis], torch.arange(count, device=x.device)
-        cell = torch.arange(length, device=x.device).unsqueeze(1)
+        pixel = torch.arange(length, device=x.device).unsqueeze(1)
         begin = (block * length).div(count, rounding_mode="floor")
         end = ((block + 1) * length + count - 1).div(count, rounding_mode="floor")
-        shares = ((cell >= begin) & (cell < end)).to(x.dtype) / (end - begin)  # (L, n)
+        shares = ((pixel >= begin) & (pixel < end)).to(x.dtype) / (end - begin)  # (L, n)
         x = (x.movedim(axis, -1) @ shares).movedim(-1, axis)
     return x
 
@@ -140,7 +140,7 @@ def trace(served: ServedModel) -> "onnx.ModelProto":
     with torch.no_grad(), quiet():
         try:
             program = torch.export.export(
-                served, example, dynamic_shapes={"cells": tuple({0: rows} for _ in example)}
+                served, example, dynamic_shapes={"values": tuple({0: rows} for _ in example)}
             )
             program = program.run_decompositions(replacements())
             made = torch.onnx.export(

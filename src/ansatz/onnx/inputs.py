@@ -77,10 +77,10 @@ def feed(estimator: Any, rows: Any, *, double: bool = False) -> dict[str, NDArra
         (2, 1)
     """
     model, kind = fitted_model(estimator), np.float64 if double else np.float32
-    cells = exporter_of(model).feed(rows, kind)
+    values = exporter_of(model).feed(rows, kind)
     with np.errstate(over="ignore"):
-        cells += [as_numbers(rows[each.column]).astype(kind) for each in offset_inputs(model)]
-    return {each.name: cell for each, cell in zip(graph_inputs(model), cells, strict=True)}
+        values += [as_numbers(rows[each.column]).astype(kind) for each in offset_inputs(model)]
+    return {each.name: value for each, value in zip(graph_inputs(model), values, strict=True)}
 
 
 def _free(name: str, reserved: set[str]) -> str:

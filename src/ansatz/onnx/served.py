@@ -1,4 +1,4 @@
-"""The whole function that a model serves, from columns or cells to its answers."""
+"""The whole function that a model serves, from columns or pixels to its answers."""
 
 import contextlib
 import copy
@@ -60,10 +60,10 @@ Answer = Callable[[Likelihood, Tensor], dict[str, Tensor]]
 
 
 class Member(nn.Module):
-    """One network: from cells to its inputs, then its answer, shift and scale.
+    """One network: from values to its inputs, then its answer, shift and scale.
 
     Shapes:
-        - cells: ``(N, ...)`` each; offset ``(N,)``.
+        - values: ``(N, ...)`` each; offset ``(N,)``.
         - returns: the raw numbers, ``(N, P)`` or ``(N, K, P)``.
     """
 
@@ -73,8 +73,8 @@ class Member(nn.Module):
         self.network = copy.deepcopy(trained.answering).to(kind).eval()
         self.objective = copy.deepcopy(trained.objective).to(kind).eval()
 
-    def forward(self, cells: tuple[Tensor, ...], offset: Tensor | None) -> Tensor:
-        features = self.columns(*cells)
+    def forward(self, values: tuple[Tensor, ...], offset: Tensor | None) -> Tensor:
+        features = self.columns(*values)
         inputs = tuple(t.to(self.inner) if t.is_floating_point() else t for t in features)
         given = None if offset is None else offset.to(self.inner)
         return self.objective.raw(self.network, inputs, given)
@@ -130,9 +130,9 @@ class ServedModel(nn.Module):
             self.first.objective.likelihood if found.likelihood is None else found.likelihood
         )
         self.requires_grad_(False)
-        cells = exporter.example(self.given)
-        ones = torch.ones(len(cells[0]), dtype=self.given)
-        self.cells = (*cells, *(ones for _ in self.inputs[self.columns :]))
+        values = exporter.example(self.given)
+        ones = torch.ones(len(values[0]), dtype=self.given)
+        self.example_values = (*values, *(ones for _ in self.inputs[self.columns :]))
         self.answers: list[Answer] = []
         self.outputs: list[str] = []
         self.notes: list[str] = []
@@ -147,20 +147,20 @@ class ServedModel(nn.Module):
 
     def example(self) -> tuple[Tensor, ...]:
         """Rows to trace with."""
-        return self.cells
+        return self.example_values
 
-    def raw(self, *cells: Tensor) -> Tensor:
+    def raw(self, *values: Tensor) -> Tensor:
         """Computes raw numbers, ``(N, P)`` or ``(N, K, P)``; of a mixture ``(N, S, ..., P)``."""
         count, offset = self.columns, None
-        for given, cell in zip(self.inputs[count:], cells[count:], strict=True):
-            part = cell.double()
+        for given, value in zip(self.inputs[count:], values[count:], strict=True):
+            part = value.double()
             part = part.log() if given.kind == "exposure" else part
             offset = part if offset is None else offset + part
-        raws = [member(cells[:count], offset).to(self.inner) for member in self.members]
+        raws = [member(values[:count], offset).to(self.inner) for member in self.members]
         return raws[0] if self.combine is None else self.combine(raws).to(self.inner)
 
-    def forward(self, *cells: Tensor) -> tuple[Tensor, ...]:
-        raw = self.raw(*cells)
+    def forward(self, *values: Tensor) -> tuple[Tensor, ...]:
+        raw = self.raw(*values)
         found = {"raw": raw}
         for answer in self.answers:
             found |= answer(self.likelihood, raw)

@@ -163,5 +163,5 @@ class FlatAdamW:
 
     def _views(self, flat: Tensor) -> list[Tensor]:
         sizes = [p.numel() for p in self.parameters]
-        pieces = flat.split(sizes)
-        return [piece.view(p.shape) for piece, p in zip(pieces, self.parameters, strict=True)]
+        chunks = flat.split(sizes)
+        return [chunk.view(p.shape) for chunk, p in zip(chunks, self.parameters, strict=True)]

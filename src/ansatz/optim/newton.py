@@ -146,6 +146,6 @@ def _flat_gradient(value: Tensor, parameters: Sequence[Tensor], *, graph: bool) 
 def _place(
     parameters: Sequence[Tensor], origin: Sequence[Tensor], direction: Tensor, size: float
 ) -> None:
-    pieces = direction.split([p.numel() for p in parameters])
-    for parameter, start, piece in zip(parameters, origin, pieces, strict=True):
-        parameter.copy_(start + size * piece.view_as(start))
+    chunks = direction.split([p.numel() for p in parameters])
+    for parameter, start, chunk in zip(parameters, origin, chunks, strict=True):
+        parameter.copy_(start + size * chunk.view_as(start))

@@ -23,7 +23,7 @@ from ansatz.fitting.contracts.outcome import (
     labels_of,
     plain_labels,
 )
-from ansatz.fitting.contracts.structure import Linear, Structure
+from ansatz.fitting.contracts.structure import LinearBaseline, Structure
 from ansatz.fitting.intervals import refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
@@ -114,7 +114,7 @@ class Ranking(Outcome):
         likelihood.item_names = [str(item) for item in self.labels]
         return likelihood
 
-    def solve(self, structure: Structure, likelihood: Likelihood, job: Job) -> Linear:
+    def solve(self, structure: Structure, likelihood: Likelihood, job: Job) -> LinearBaseline:
         """The linear model; without features where it has no finite maximum, its limit."""
         made = cast(PlackettLuce, likelihood)
         if job.rows.has_features:
@@ -129,7 +129,7 @@ class Ranking(Outcome):
         shift, scale = made.start(job.y, job.weight)
         if not made.notes and not made.prior:
             return super().solve(structure, likelihood, job)
-        return Linear(structure.constant(Supervised(made, shift, scale), job), [])
+        return LinearBaseline(structure.constant(Supervised(made, shift, scale), job), [])
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
         return evaluate_predictive(predictive, y, weight)

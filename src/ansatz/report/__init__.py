@@ -1,4 +1,4 @@
-"""The evidence of a fitted model as one page that a statistician would sign."""
+"""Reports of a fitted model on held-out rows, as one HTML page."""
 
 from ansatz.report.assembly import build as build
 from ansatz.report.assembly import Report as Report

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ansatz import __version__
 from ansatz.errors import AnsatzError, UsageError
-from ansatz.figures.number import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.page import render, write_page
 from ansatz.figures.section import Chapter, Section, Text
 from ansatz.fitting.model import Model
@@ -15,7 +15,7 @@ from ansatz.fitting.replay import replay
 from ansatz.registry import load
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
-from ansatz.report.scores import verdict
+from ansatz.report.score_tables import verdict
 from ansatz.report.what_was_fitted import describe_network, likelihood_name
 
 
@@ -36,7 +36,7 @@ def headline(evidence: Evidence) -> list[str]:
 
 _ALWAYS = [
     Chapter(10, "what was fitted", "ansatz.report.what_was_fitted:section"),
-    Chapter(20, "scores beside other models", "ansatz.report.scores:section"),
+    Chapter(20, "scores beside other models", "ansatz.report.score_tables:section"),
 ]
 
 

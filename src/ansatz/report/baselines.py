@@ -71,17 +71,17 @@ def _fit_baselines(evidence: Evidence) -> Baselines:
         notes.append("The model is the linear model of its likelihood.")
     else:
         try:
-            linear, said = model.structure.baseline(likelihood, learn, model.task.settings.seed)
+            linear, added = model.structure.baseline(likelihood, learn, model.task.settings.seed)
             if linear is not None:
                 found = linear.predictive(test.rows, test.offset, notes=[])
                 forecasts.append(forecast_of(evidence, "linear", found))
-            notes += said
+            notes += added
         except (AnsatzError, ValueError, RuntimeError) as error:
             notes.append(f"The linear model of {likelihood.name} could not be fitted: {error}")
     constant = constant_predictive(likelihood, learn, test)
     forecasts.append(forecast_of(evidence, "constant", constant))
-    more, said = evidence.contribution.baselines(evidence)
-    return Baselines(forecasts + more, notes + said)
+    more, added = evidence.contribution.baselines(evidence)
+    return Baselines(forecasts + more, notes + added)
 
 
 def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Forecast:
@@ -175,7 +175,7 @@ class Score(NamedTuple):
         return self.value / self.error if self.error > 0 else math.nan
 
 
-class Comparison(NamedTuple):
+class MetricComparison(NamedTuple):
     """One metric of every model, and the gain of the first over each other."""
 
     metric: str
@@ -188,7 +188,7 @@ def higher_is_better(metric: str) -> bool:
     return metric in HIGHER or metric.startswith(("c_index", "dice_"))
 
 
-def compare(evidence: Evidence) -> list[Comparison]:
+def compare(evidence: Evidence) -> list[MetricComparison]:
     """Computes every metric of the model and its baselines, with paired differences.
 
     Standard errors are those of a mean over rows, of the delta method for RMSE and R2, DeLong's
@@ -198,7 +198,7 @@ def compare(evidence: Evidence) -> list[Comparison]:
     return evidence.once("compare", lambda: _compare(evidence, baselines(evidence)))
 
 
-def _compare(evidence: Evidence, found: Baselines) -> list[Comparison]:
+def _compare(evidence: Evidence, found: Baselines) -> list[MetricComparison]:
     weight = evidence.weight
     evaluated = {f.name: f.evaluate(weight) for f in found.forecasts}
     known = {f.name: evidence.outcome_report.estimates(evidence, f) for f in found.forecasts}
@@ -222,7 +222,7 @@ def _compare(evidence: Evidence, found: Baselines) -> list[Comparison]:
                 better[name] = Score(
                     sign * (gap - value), _gap_error(evidence, known, draws, name, metric)
                 )
-        comparisons.append(Comparison(metric, scores, better))
+        comparisons.append(MetricComparison(metric, scores, better))
     return comparisons
 
 

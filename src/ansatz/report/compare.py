@@ -11,13 +11,20 @@ import numpy as np
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.replay import Replay, replay
-from ansatz.report.difference import FEW_GROUPS, FEW_ROWS, Difference, paired_difference
+from ansatz.report.difference import (
+    FEW_GROUPS,
+    FEW_ROWS,
+    Difference,
+    fits_verdict,
+    paired_difference,
+)
 from ansatz.report.methods import (
     Methods,
     Progress,
     Setting,
     candidate,
     compare_methods,
+    methods_verdict,
     recipe_difference,
 )
 from ansatz.report.paired_scores import (
@@ -28,76 +35,6 @@ from ansatz.report.paired_scores import (
     require_same_outcomes,
     score_pair,
 )
-
-
-def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tuple[str, str | None]:
-    """Writes which of two models is better on the test rows; None if the difference is noise."""
-    name = "loss" if pair.note and "is a loss" in pair.note else _called(pair.name)
-    rows = f"on {difference.rows} test rows"
-    if math.isnan(difference.mean):
-        return f"Not comparable: each model gives some outcomes probability 0 {rows}.", None
-    if math.isinf(difference.mean):
-        winner, loser = (a, b) if difference.mean > 0 else (b, a)
-        scores = pair.b if difference.mean > 0 else pair.a
-        count = int((~np.isfinite(scores)).sum())
-        outcomes = "1 outcome" if count == 1 else f"{count} outcomes"
-        return f"{winner} is better: {loser} gives {outcomes} probability 0 {rows}.", winner
-    size = f"{abs(difference.mean):.2g}"
-    if difference.error is None:
-        return f"Not distinguishable: too few {rows} for a standard error.", None
-    if np.array_equal(pair.a, pair.b):
-        return f"Not distinguishable: the models predict the same {rows}.", None
-    error = f"{difference.error:.2g}"
-    if not difference.is_clear:
-        return (
-            f"Not distinguishable: the {name} differs by {size} with a standard error of {error} "
-            f"{rows}.",
-            None,
-        )
-    winner = a if difference.mean > 0 else b
-    direction = "higher" if pair.higher else "lower"
-    return (
-        f"{winner} is better: its {name} is {direction} by {size} (standard error {error}) {rows}.",
-        winner,
-    )
-
-
-def methods_verdict(methods: Methods) -> tuple[str, str | None]:
-    """Writes which method is better on average over refits; None if the difference is noise."""
-    first = methods.table[0]
-    others = sorted(methods.table[1:], key=lambda method: -method.gain)
-    baseline = others[0]
-    name = _called(methods.score)
-    refits = f"over {methods.folds * methods.repeats} refits"
-    if baseline.error is None or not math.isfinite(baseline.gain):
-        if math.isinf(baseline.gain):
-            winner, loser = (baseline, first) if baseline.gain > 0 else (first, baseline)
-            return (
-                f"{winner.name} is the better method: {loser.name} gives some outcomes "
-                f"probability 0 {refits}.",
-                winner.name,
-            )
-        return f"Not comparable: the scores are not finite {refits}.", None
-    size, error = f"{abs(baseline.gain):.2g}", f"{baseline.error:.2g}"
-    if not baseline.is_clear:
-        return (
-            f"Not distinguishable as methods: {baseline.name} and {first.name} differ by {size} in "
-            f"{name} with a corrected standard error of {error} {refits}.",
-            None,
-        )
-    winner = baseline if baseline.gain > 0 else first
-    direction = "higher" if methods.higher else "lower"
-    return (
-        f"{winner.name} is the better method: its {name} is {direction} by {size} (corrected "
-        f"standard error {error}) {refits}.",
-        winner.name,
-    )
-
-
-def _called(score: str) -> str:
-    """Names a score for a sentence."""
-    return {"integrated_brier": "integrated Brier score"}.get(score, score)
-
 
 Model = Any  # a folder, a Fit, an estimator or its fitting.Model
 
@@ -132,29 +69,17 @@ class Scored:
 
 @dataclass
 class Comparison:
-    """The result of ``ansatz.compare``.
+    """The result of ``ansatz.compare``."""
 
-    Args:
-        a: the first model's name.
-        b: the other's; of more than two, the one that was chosen.
-        verdict: one sentence.
-        better: the name of the better one, or None if the difference is noise.
-        cautions: warnings about the comparison.
-        scores: on the test rows: the log score (or its substitute) and a second score.
-        metrics: every metric of both on the test rows.
-        methods: of refits, where asked for.
-        differs: the settings that differ.
-    """
-
-    a: str
-    b: str
-    verdict: str
-    better: str | None
-    cautions: list[str] = field(default_factory=list)
-    scores: list[Scored] = field(default_factory=list)
-    metrics: dict[str, dict[str, float | None]] = field(default_factory=dict)
-    methods: Methods | None = None
-    differs: list[Setting] = field(default_factory=list)
+    a: str  # the first model's name
+    b: str  # the other's; of more than two, the chosen one
+    verdict: str  # one sentence
+    better: str | None  # name of the better one, or None
+    cautions: list[str] = field(default_factory=list)  # warnings about the comparison
+    scores: list[Scored] = field(default_factory=list)  # the log score and a second one
+    metrics: dict[str, dict[str, float | None]] = field(default_factory=dict)  # by model
+    methods: Methods | None = None  # of refits, where asked for
+    differs: list[Setting] = field(default_factory=list)  # the settings that differ
 
     def to_dict(self) -> dict[str, Any]:
         """The document of ``ansatz compare --json``."""
@@ -375,17 +300,17 @@ def _scored(a: Evaluated, b: Evaluated) -> tuple[list[Scored], ScorePair]:
 
 def _cautions(a: str, b: str, scores: list[Scored]) -> list[str]:
     main = scores[0].difference
-    said = []
+    found = []
     if main.rows < FEW_ROWS:
-        said.append(f"{main.rows} test rows: the standard error is unreliable below {FEW_ROWS}.")
+        found.append(f"{main.rows} test rows: the standard error is unreliable below {FEW_ROWS}.")
     elif main.units < FEW_GROUPS:
-        said.append(
+        found.append(
             f"the standard error is based on {main.units} groups or time points: unreliable below "
             f"{FEW_GROUPS}."
         )
     if main.worst_share is not None and main.is_clear and main.worst_share > 0.5:
         count = "row" if main.worst_rows == 1 else f"{main.worst_rows} rows"
-        said.append(
+        found.append(
             f"{100 * main.worst_share:.0f} % of the difference comes from the {count} on which "
             "the models differ most: look at them."
         )
@@ -393,8 +318,8 @@ def _cautions(a: str, b: str, scores: list[Scored]) -> list[str]:
         other = scores[1].difference
         if main.is_clear and other.is_clear and (main.mean > 0) != (other.mean > 0):
             winner = a if other.mean > 0 else b
-            said.append(f"by {scores[1].name} {winner} is better: the two scores disagree.")
-    return said
+            found.append(f"by {scores[1].name} {winner} is better: the two scores disagree.")
+    return found
 
 
 def _kept_likelihoods(found: Sequence[Replay]) -> list[str]:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ansatz.figures.number import number, printable, with_error
+from ansatz.figures.number_format import number, printable, with_error
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.metrics import mean_estimate

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.errors import UsageError
+from ansatz.report.paired_scores import ScorePair
 
 FEW_ROWS = 100  # below this the standard error of log scores is unreliable
 FEW_GROUPS = 30  # the same for clustered standard errors
@@ -14,26 +15,15 @@ CLEAR = 2.0  # number of standard errors of a clear difference
 
 
 class Difference(NamedTuple):
-    r"""A mean difference of scores, :math:`\bar d = \sum_i w_i (a_i - b_i) / \sum_i w_i`.
+    r"""A mean difference of scores, :math:`\bar d = \sum_i w_i (a_i - b_i) / \sum_i w_i`."""
 
-    Args:
-        mean: of a - b.
-        error: its standard error; None where it is undefined.
-        method: how the standard error was computed, in words.
-        rows: number of rows compared.
-        units: number of independent rows, groups or time points.
-        worst_share: the share of the total difference that comes from the 1 % of the rows on
-            which the scores differ most; None where the total is 0.
-        worst_rows: number of these rows.
-    """
-
-    mean: float
-    error: float | None
-    method: str
-    rows: int
-    units: int
-    worst_share: float | None
-    worst_rows: int
+    mean: float  # of a - b
+    error: float | None  # its standard error; None where it is undefined
+    method: str  # how the standard error was computed, in words
+    rows: int  # number of rows compared
+    units: int  # number of independent rows, groups or time points
+    worst_share: float | None  # of the 1 % of rows that differ most in the total; None if that is 0
+    worst_rows: int  # number of these rows
 
     @property
     def is_clear(self) -> bool:
@@ -131,6 +121,35 @@ def corrected_error(
     if len(d) < 2 or not np.isfinite(d).all():
         return mean, None
     return mean, float(d.std(ddof=1)) * math.sqrt(1 / len(d) + tested / learned)
+
+
+def fits_verdict(a: str, b: str, difference: Difference, pair: ScorePair) -> tuple[str, str | None]:
+    """Writes which of two models is better on the test rows; None if the difference is noise."""
+    name = "loss" if pair.note and "is a loss" in pair.note else score_words(pair.name)
+    rows = f"on {difference.rows} test rows"
+    if math.isnan(difference.mean):
+        return f"Not comparable: each model gives some outcomes probability 0 {rows}.", None
+    winner, loser = (a, b) if difference.mean > 0 else (b, a)
+    if math.isinf(difference.mean):
+        count = int((~np.isfinite(pair.b if winner == a else pair.a)).sum())
+        outcomes = "1 outcome" if count == 1 else f"{count} outcomes"
+        return f"{winner} is better: {loser} gives {outcomes} probability 0 {rows}.", winner
+    if difference.error is None:
+        return f"Not distinguishable: too few {rows} for a standard error.", None
+    if np.array_equal(pair.a, pair.b):
+        return f"Not distinguishable: the models predict the same {rows}.", None
+    size, error = f"{abs(difference.mean):.2g}", f"{difference.error:.2g}"
+    if not difference.is_clear:
+        words = f"the {name} differs by {size} with a standard error of {error} {rows}"
+        return f"Not distinguishable: {words}.", None
+    direction = "higher" if pair.higher else "lower"
+    words = f"its {name} is {direction} by {size} (standard error {error}) {rows}"
+    return f"{winner} is better: {words}.", winner
+
+
+def score_words(score: str) -> str:
+    """Names a score for a sentence."""
+    return {"integrated_brier": "integrated Brier score"}.get(score, score)
 
 
 Error = tuple[float | None, str, int]

@@ -14,7 +14,7 @@ from ansatz.metrics import auc_estimate, influence_error
 Numbers = NDArray[np.float64]
 
 
-class Curve(NamedTuple):
+class ThresholdCurve(NamedTuple):
     """A curve over all thresholds, and its area."""
 
     x: Numbers  # ``(M,)``: the false positive rate, or recall
@@ -30,7 +30,7 @@ def roc_curve(
     *,
     weight: ArrayLike | None = None,
     group: ArrayLike | None = None,
-) -> Curve:
+) -> ThresholdCurve:
     """Computes the ROC curve, with DeLong's interval of the area on the logit scale.
 
     References:
@@ -47,7 +47,7 @@ def roc_curve(
     error = influence_error(found.influence, w, group=codes)
     low, high = logit_interval(found.value, error)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return Curve(false / false[-1], hits / hits[-1], found.value, low, high)
+        return ThresholdCurve(false / false[-1], hits / hits[-1], found.value, low, high)
 
 
 def precision_recall_curve(
@@ -58,7 +58,7 @@ def precision_recall_curve(
     group: ArrayLike | None = None,
     resamples: int = 200,
     seed: int = 0,
-) -> Curve:
+) -> ThresholdCurve:
     r"""Computes the precision-recall curve; its area is the average precision.
 
     .. math:: AP = \sum_k (R_k - R_{k-1}) P_k
@@ -80,7 +80,7 @@ def precision_recall_curve(
     ]
     known = [value for value in samples if math.isfinite(value)]
     low, high = np.quantile(known, [0.025, 0.975]) if known else (math.nan, math.nan)
-    return Curve(recall, precision, area, float(low), float(high))
+    return ThresholdCurve(recall, precision, area, float(low), float(high))
 
 
 def bootstrap_counts(

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 
-class Effect(NamedTuple):
+class EffectSize(NamedTuple):
     """An effect size with its 95 % interval, and the p-value of its being ``neutral``."""
 
     name: str
@@ -42,7 +42,7 @@ def ratio(
     *,
     weight: ArrayLike | None = None,
     group: ArrayLike | None = None,
-) -> Effect:
+) -> EffectSize:
     r"""Computes the ratio of two sums over rows, with a delta-method interval of its logarithm.
 
     .. math:: r = \frac{\sum_i w_i o_i}{\sum_i w_i e_i}, \qquad
@@ -55,16 +55,16 @@ def ratio(
     w = np.ones(len(o)) if weight is None else np.asarray(weight, dtype=np.float64)
     total = float((w * e).sum())
     if not total > 0 or not math.isfinite(total):
-        return Effect(name, math.nan, math.nan, math.nan, 1.0)
+        return EffectSize(name, math.nan, math.nan, math.nan, 1.0)
     value = float((w * o).sum()) / total
     miss = o - value * e
     # A frequency weight is a number of rows, each with its own error.
     variance = (w * miss**2).sum() if group is None else (cluster_sums(w * miss, group) ** 2).sum()
     error = math.sqrt(float(variance)) / total
     if value <= 0:  # none seen: up to 3.69 could have been expected (Poisson, 97.5 %)
-        return Effect(name, value, 0.0, float(stats.chi2.ppf(0.975, 2)) / 2 / total, 1.0)
+        return EffectSize(name, value, 0.0, float(stats.chi2.ppf(0.975, 2)) / 2 / total, 1.0)
     reach = 1.96 * error / value
-    return Effect(name, value, value * math.exp(-reach), value * math.exp(reach), 1.0)
+    return EffectSize(name, value, value * math.exp(-reach), value * math.exp(reach), 1.0)
 
 
 def monte_carlo_p(simulated: ArrayLike, observed: float) -> float:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Unit(NamedTuple):
+class ExampleNoun(NamedTuple):
     """The name of an example, singular and plural."""
 
     one: str
@@ -59,9 +59,9 @@ class Contribution:
     draws_confusion = False
     no_novelty = "the training rows are not available"
 
-    def unit(self, model: "Model") -> Unit:
+    def unit(self, model: "Model") -> ExampleNoun:
         """Names an example."""
-        return Unit(*model.structure.unit)
+        return ExampleNoun(*model.structure.unit)
 
     def chapters(self, axis: str) -> list[Chapter]:
         """Lists the chapters of models with outcomes on this axis."""
@@ -206,7 +206,7 @@ class Evidence:
         return found
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> ExampleNoun:
         """The name of an example: a row, an image."""
         return self.contribution.unit(self.model)
 

@@ -1,5 +1,6 @@
 """Compares methods by refitting each on the same folds."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from ansatz.fitting.replay import Replay
 from ansatz.fitting.split import Rows
 from ansatz.fitting.summaries import describe_model
 from ansatz.fitting.task import Task
-from ansatz.report.difference import CLEAR, corrected_error
+from ansatz.report.difference import CLEAR, corrected_error, score_words
 from ansatz.report.paired_scores import evaluate_rows, score_pair
 from ansatz.seeds import derive
 from ansatz.storage.json_file import plain
@@ -148,6 +149,27 @@ def compare_methods(
     )
 
 
+def methods_verdict(methods: Methods) -> tuple[str, str | None]:
+    """Writes which method is better on average over refits; None if the difference is noise."""
+    first, *others = methods.table
+    best = max(others, key=lambda method: method.gain)
+    winner, loser = (best, first) if best.gain > 0 else (first, best)
+    refits = f"over {methods.folds * methods.repeats} refits"
+    if math.isinf(best.gain):
+        words = f"{loser.name} gives some outcomes probability 0 {refits}"
+        return f"{winner.name} is the better method: {words}.", winner.name
+    if best.error is None or math.isnan(best.gain):
+        return f"Not comparable: the scores are not finite {refits}.", None
+    name, size, error = score_words(methods.score), f"{abs(best.gain):.2g}", f"{best.error:.2g}"
+    if not best.is_clear:
+        words = f"{best.name} and {first.name} differ by {size} in {name}"
+        error = f"a corrected standard error of {error} {refits}"
+        return f"Not distinguishable as methods: {words} with {error}.", None
+    direction = "higher" if methods.higher else "lower"
+    words = f"its {name} is {direction} by {size} (corrected standard error {error}) {refits}"
+    return f"{winner.name} is the better method: {words}.", winner.name
+
+
 def _refit(each: Candidate, inside: Rows, state: int) -> Model:
     part = take(each.job, inside)._replace(valid=None, trainer_options={})
     return fit_model(each.task.change(seed=state), part)
@@ -221,19 +243,23 @@ def recipe_difference(a: Model, b: Model) -> list[Setting]:
 
 def recipe_of(model: Model) -> dict[str, Any]:
     """Flattens every setting of a fitted model by name."""
-    said = describe_model(model)
+    described = describe_model(model)
     origin = provenance_of(model)
-    found: dict[str, Any] = {"likelihood": said["likelihood"]}
-    found |= {f"likelihood.{name}": value for name, value in said["likelihood_options"].items()}
-    found["network"] = said["network"]
-    found |= {f"network.{name}": value for name, value in (said["network_options"] or {}).items()}
-    found["inference"] = said["inference"]
+    found: dict[str, Any] = {"likelihood": described["likelihood"]}
+    found |= {
+        f"likelihood.{name}": value for name, value in described["likelihood_options"].items()
+    }
+    found["network"] = described["network"]
+    found |= {
+        f"network.{name}": value for name, value in (described["network_options"] or {}).items()
+    }
+    found["inference"] = described["inference"]
     if model.recipe is not None:
         mlp = ("widths", "activation", "dropout")  # listed as options of the network
         fields = model.recipe.model_dump(mode="json")
         found |= {name: value for name, value in fields.items() if name not in mlp}
     found |= _other_parameters(model, found)
-    names = [column["name"] for column in said["columns"]]
+    names = [column["name"] for column in described["columns"]]
     found["columns"] = ", ".join(map(str, names))
     if origin is not None:
         deciding = {name for name, each in declared(FitOptions).items() if each.option.decides}
@@ -241,7 +267,7 @@ def recipe_of(model: Model) -> dict[str, Any]:
         asked = {name: value for name, value in origin.asked.options.items() if name in deciding}
         found |= {name: value for name, value in origin.column_roles.items() if value} | asked
         found |= {"test": origin.test, "given": origin.given, "holdout": origin.holdout}
-    found["parameters"] = said["parameters"]
+    found["parameters"] = described["parameters"]
     return {name: plain(value) for name, value in found.items()}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special, stats
 
-from ansatz.report.effect import Effect, cluster_sums
+from ansatz.report.effect import EffectSize, cluster_sums
 from ansatz.report.transform import EXACT, Transform
 
 Numbers = NDArray[np.float64]
@@ -16,8 +16,8 @@ Numbers = NDArray[np.float64]
 class NormalScores(NamedTuple):
     """Location and scale of the normal scores of outcomes: 0 and 1 if calibrated."""
 
-    location: Effect  # their mean; positive where outcomes are above the forecasts
-    scale: Effect  # their standard deviation; above 1 where the forecasts are too narrow
+    location: EffectSize  # their mean; positive where outcomes are above the forecasts
+    scale: EffectSize  # their standard deviation; above 1 where the forecasts are too narrow
     p_value: float  # of the Wald test that they are 0 and 1
 
 
@@ -82,8 +82,8 @@ def _summary(theta: Numbers, covariance: Numbers) -> NormalScores:
     low, high = (math.exp(min(max(end, -50.0), 50.0)) for end in (left[1], right[1]))
     first = (float(mean), float(left[0]), float(right[0]))
     return NormalScores(
-        Effect("location of normal scores", *first, 0.0, pvalues[0]),
-        Effect("scale of normal scores", sd, low, high, 1.0, pvalues[1]),
+        EffectSize("location of normal scores", *first, 0.0, pvalues[0]),
+        EffectSize("scale of normal scores", sd, low, high, 1.0, pvalues[1]),
         float(stats.chi2.sf(wald, 2)),
     )
 
@@ -171,7 +171,7 @@ def p_text(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
-def effect_row(effect: Effect, prefix: str = "") -> list[str]:
+def effect_row(effect: EffectSize, prefix: str = "") -> list[str]:
     """Formats an effect: name, estimate, interval, value if calibrated, p-value."""
     digits = 3 if max(abs(effect.low), abs(effect.high), abs(effect.value)) < 0.2 else 2
     if effect.value != effect.value:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number import number, percent, printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Cell, Chapter
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Outcome
@@ -38,7 +38,7 @@ _CHAPTERS = [
     Chapter(30, "probability integral transform", "ansatz.report.pit:section"),
     Chapter(31, "distributions of vectors", "ansatz.report.vectors:section"),
     Chapter(32, "errors of direction", "ansatz.report.vectors:directions_section"),
-    Chapter(34, "coverage of intervals", "ansatz.report.coverage:section"),
+    Chapter(34, "coverage of intervals", "ansatz.report.interval_coverage:section"),
     Chapter(35, "reliability of probabilities", "ansatz.report.reliability:section"),
     Chapter(37, "quantile residuals", "ansatz.report.quantile_residuals:section"),
     Chapter(38, "residual panels", "ansatz.report.residual_panels:section"),

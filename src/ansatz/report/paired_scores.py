@@ -82,7 +82,7 @@ class ScorePair(NamedTuple):
 Array = NDArray[np.float64]
 
 
-class Change(NamedTuple):
+class VariableChange(NamedTuple):
     r"""A change of variable b = g(a), verified on every row, with log |g'(a)| of each.
 
     Densities transform by :math:`p_a(a) = p_b(g(a))\, |g'(a)|`.
@@ -114,7 +114,7 @@ _CANDIDATES = (
 )
 
 
-def find_change(a: Array, b: Array) -> Change | None:
+def find_change(a: Array, b: Array) -> VariableChange | None:
     """Finds the known function that maps every a to its b, if there is one.
 
     Tried are a change of units (b = c + s a), logarithms, roots, the inverse, and their
@@ -133,11 +133,11 @@ def find_change(a: Array, b: Array) -> Change | None:
             value = candidate.value(a)
             if np.isfinite(value).all() and np.allclose(value, b, rtol=1e-6, atol=1e-9):
                 slope = candidate.log_slope(a)
-                return Change(candidate.name, slope) if np.isfinite(slope).all() else None
+                return VariableChange(candidate.name, slope) if np.isfinite(slope).all() else None
     return None
 
 
-def _units(a: Array, b: Array) -> Change | None:
+def _units(a: Array, b: Array) -> VariableChange | None:
     low, high = int(a.argmin()), int(a.argmax())
     slope = float((b[high] - b[low]) / (a[high] - a[low]))
     # Rounding to the last digit of a file moves both ends a little.
@@ -146,7 +146,7 @@ def _units(a: Array, b: Array) -> Change | None:
         return None
     if not np.abs(straight - b).max() <= 1e-6 * span:
         return None
-    return Change("units", np.full(len(a), np.log(abs(slope))))
+    return VariableChange("units", np.full(len(a), np.log(abs(slope))))
 
 
 def require_same_kind(a: Evaluated, b: Evaluated) -> None:
@@ -164,7 +164,7 @@ def require_same_kind(a: Evaluated, b: Evaluated) -> None:
         raise DataError(f"{a.name} and {b.name} know different {first.labels_are}.")
 
 
-def change_between(a: Evaluated, b: Evaluated) -> Change | None:
+def change_between(a: Evaluated, b: Evaluated) -> VariableChange | None:
     """Finds the change of variable between two models' outcomes; None if they are equal."""
     first, second = a.value.numpy(), b.value.numpy()
     if first.shape == second.shape and np.array_equal(first, second):
@@ -180,7 +180,7 @@ def change_between(a: Evaluated, b: Evaluated) -> Change | None:
     return change
 
 
-def require_same_measure(a: Evaluated, b: Evaluated, change: Change | None) -> None:
+def require_same_measure(a: Evaluated, b: Evaluated, change: VariableChange | None) -> None:
     """Rejects densities against probabilities, also at an atom that occurs in the rows."""
     first, second = a.distribution, b.distribution
     assert first is not None and second is not None

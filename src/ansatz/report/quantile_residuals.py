@@ -11,7 +11,7 @@ from scipy import stats
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, thin, to_svg
 from ansatz.likelihoods import Distribution
-from ansatz.report.effect import Effect
+from ansatz.report.effect import EffectSize
 from ansatz.report.evidence import Evidence
 from ansatz.report.normal_scores import effect_row, p_text
 from ansatz.report.residual_tests import (
@@ -114,7 +114,9 @@ def section(evidence: Evidence) -> Section | None:
     return Section(TITLE, " ".join(leads), parts)
 
 
-def _by_likelihood(evidence: Evidence, target: Target, usable: NDArray[np.bool_]) -> list[Effect]:
+def _by_likelihood(
+    evidence: Evidence, target: Target, usable: NDArray[np.bool_]
+) -> list[EffectSize]:
     """Tests dispersion and zeros by the predicted distributions."""
     likelihood = evidence.distribution
     if likelihood is None or evidence.is_censored or getattr(likelihood, "circular", False):
@@ -147,7 +149,7 @@ def _probability_of_zero(distribution: Distribution, target: Target) -> torch.Te
     return chance if bool((chance > 0).any()) else None
 
 
-def _lead(effects: list[Effect], lines: list[QuantileLine], inside: bool, name: str) -> str:
+def _lead(effects: list[EffectSize], lines: list[QuantileLine], inside: bool, name: str) -> str:
     subject = f"{name}: " if name else ""
     off = [
         f"{effect.name} {effect.value:.2f} ({effect.low:.2f} to {effect.high:.2f})"
@@ -186,7 +188,7 @@ def _figure(found: Residuals, fitted: Numbers, lines: list[QuantileLine], target
     )
 
 
-def _table(effects: list[Effect], lines: list[QuantileLine], name: str) -> Table:
+def _table(effects: list[EffectSize], lines: list[QuantileLine], name: str) -> Table:
     rows = [effect_row(effect) for effect in effects]
     rows += [
         [

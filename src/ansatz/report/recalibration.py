@@ -6,16 +6,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number import number
+from ansatz.figures.number_format import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import figure, to_svg
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import Distribution
 from ansatz.metrics import influence_error, mean_estimate
 from ansatz.report.corp import decompose, reliability
-from ansatz.report.effect import Effect
+from ansatz.report.effect import EffectSize
 from ansatz.report.evidence import Evidence
-from ansatz.report.intervals import covered, intervals
+from ansatz.report.interval_coverage import covered, intervals
 from ansatz.report.normal_scores import normal_scores
 from ansatz.report.pit import draw_pit, pit_histogram
 from ansatz.report.reliability import draw_reliability
@@ -31,29 +31,12 @@ _KINDS = {
 }
 
 
-class Change(NamedTuple):
+class ScoreChange(NamedTuple):
     """The paired change of the log score."""
 
     before: float  # mean negative log-likelihood
     after: float  # the same with recalibration
-    difference: Effect  # after - before, with its 95 % interval; below 0 is better
-
-
-def change_of_score(
-    before: Distribution,
-    after: Distribution,
-    y: torch.Tensor,
-    *,
-    weight: torch.Tensor | None = None,
-    group: NDArray[Any] | None = None,
-) -> Change:
-    """Computes the change of the mean negative log-likelihood."""
-    with torch.no_grad():
-        losses = [
-            -likelihood.log_prob(y).reshape(len(y), -1).mean(1).double()
-            for likelihood in (before, after)
-        ]
-    return paired_change(*losses, weight=weight, group=group)
+    difference: EffectSize  # after - before, with its 95 % interval; below 0 is better
 
 
 def paired_change(
@@ -62,7 +45,7 @@ def paired_change(
     *,
     weight: torch.Tensor | None = None,
     group: NDArray[Any] | None = None,
-) -> Change:
+) -> ScoreChange:
     """Computes the change of a mean loss."""
     first, second = (mean_estimate(loss, weight) for loss in (before, after))
     change = second.minus(first)
@@ -71,8 +54,8 @@ def paired_change(
         codes = torch.from_numpy(np.unique(group.astype(str), return_inverse=True)[1])
     reach = 1.96 * influence_error(change.influence, weight, group=codes)
     value = change.value
-    effect = Effect("change of nll", value, value - reach, value + reach, 0.0)
-    return Change(first.value, second.value, effect)
+    effect = EffectSize("change of nll", value, value - reach, value + reach, 0.0)
+    return ScoreChange(first.value, second.value, effect)
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -104,12 +87,15 @@ def section(evidence: Evidence) -> Section | None:
     return Section(TITLE, lead, parts)
 
 
-def _change(evidence: Evidence, plain: Predictive, before: Distribution) -> Change | None:
+def _change(evidence: Evidence, plain: Predictive, before: Distribution) -> ScoreChange | None:
     """Computes the change of the score; of censored rows by their censored likelihood."""
     options: dict[str, Any] = {"weight": evidence.weight, "group": evidence.group}
     assert evidence.distribution is not None
     if not evidence.is_censored:
-        return change_of_score(before, evidence.distribution, evidence.value, **options)
+        y, after = evidence.value, evidence.distribution
+        with torch.no_grad():
+            pair = [-each.log_prob(y).reshape(len(y), -1).mean(1) for each in (before, after)]
+        return paired_change(*(loss.double() for loss in pair), **options)
     if not evidence.likelihood.additive:
         return None
     losses = evidence.model.outcome.row_losses(plain, evidence.outcome)

@@ -6,12 +6,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, PALETTE, figure, to_svg
 from ansatz.metrics import ece
 from ansatz.report.corp import Decomposition, Reliability, add, decompose, reliability
-from ansatz.report.discrimination import Curve, confusion, precision_recall_curve, roc_curve
+from ansatz.report.discrimination import (
+    ThresholdCurve,
+    confusion,
+    precision_recall_curve,
+    roc_curve,
+)
 from ansatz.report.evidence import Evidence
 from ansatz.report.transform import is_classes
 
@@ -98,7 +103,7 @@ def _corners(found: Reliability) -> tuple[Numbers, Numbers]:
     return found.forecast[bend], level[bend]
 
 
-def draw_curves(axes: "Axes", curves: dict[str, Curve], *, kind: str) -> None:
+def draw_curves(axes: "Axes", curves: dict[str, ThresholdCurve], *, kind: str) -> None:
     """Draws ROC or precision-recall curves by name."""
     if kind == "roc":
         axes.plot([0, 1], [0, 1], color=INK, lw=0.8)
@@ -250,7 +255,10 @@ def _describe_total(total: Decomposition) -> str:
 
 
 def _curves(
-    asked: list[Question], rocs: dict[str, Curve], weight: Numbers, group: NDArray[Any] | None
+    asked: list[Question],
+    rocs: dict[str, ThresholdCurve],
+    weight: Numbers,
+    group: NDArray[Any] | None,
 ) -> list[Text | Table | Figure]:
     pairs = {
         q.name: precision_recall_curve(q.event, q.probability, weight=weight, group=group)
@@ -290,7 +298,7 @@ def _curves(
     ]
 
 
-def _area(curve: Curve) -> list[str]:
+def _area(curve: ThresholdCurve) -> list[str]:
     return [f"{curve.area:.3f}", f"{curve.low:.3f} to {curve.high:.3f}"]
 
 

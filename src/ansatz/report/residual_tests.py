@@ -10,7 +10,7 @@ from scipy import special, stats
 from torch import Tensor
 
 from ansatz.likelihoods import Distribution
-from ansatz.report.effect import Effect, clopper_pearson, monte_carlo_p, ratio
+from ansatz.report.effect import EffectSize, clopper_pearson, monte_carlo_p, ratio
 from ansatz.report.transform import EXACT, Transform
 
 Numbers = NDArray[np.float64]
@@ -109,7 +109,7 @@ def quantile_residuals(found: Transform, *, repeats: int = 20, seed: int = 0) ->
     return Residuals(np.stack([u for u, _ in draws]), np.stack([z for _, z in draws]))
 
 
-def uniformity(uniform: Numbers) -> Effect:
+def uniformity(uniform: Numbers) -> EffectSize:
     r"""Computes the Kolmogorov-Smirnov distance from uniform, :math:`\sup_u |F_n(u) - u|`.
 
     Its interval is that of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, :math:`\pm
@@ -120,10 +120,10 @@ def uniformity(uniform: Numbers) -> Effect:
     p = float(np.median([test.pvalue for test in found]))
     reach = float(np.sqrt(np.log(2 / 0.05) / (2 * uniform.shape[1])))
     low, high = max(0.0, distance - reach), min(1.0, distance + reach)
-    return Effect("distance from uniform (Kolmogorov-Smirnov)", distance, low, high, 0.0, p)
+    return EffectSize("distance from uniform (Kolmogorov-Smirnov)", distance, low, high, 0.0, p)
 
 
-def outliers(uniform: Numbers, simulations: int = SIMULATIONS) -> Effect:
+def outliers(uniform: Numbers, simulations: int = SIMULATIONS) -> EffectSize:
     r"""Computes observed / expected rows beyond all of 250 simulations of their distribution.
 
     A new outcome is below or above S simulations with probability 2 / (S + 1). The exact
@@ -135,7 +135,7 @@ def outliers(uniform: Numbers, simulations: int = SIMULATIONS) -> Effect:
     share = clopper_pearson(count, rows)
     p = float(stats.binomtest(count, rows, 2 * tail).pvalue)
     value, low, high = (part / (2 * tail) for part in share)
-    return Effect("outliers, observed / expected", value, low, high, 1.0, p)
+    return EffectSize("outliers, observed / expected", value, low, high, 1.0, p)
 
 
 def dispersion(
@@ -146,7 +146,7 @@ def dispersion(
     *,
     weight: ArrayLike | None = None,
     group: ArrayLike | None = None,
-) -> Effect:
+) -> EffectSize:
     r"""Computes observed over expected variance, :math:`\overline{(y - \mu)^2 / \sigma^2}`.
 
     Above 1 the outcomes vary more than predicted. The interval is that of a mean over rows
@@ -176,7 +176,7 @@ def dispersion(
     kept = None if group is None else np.asarray(group)[usable]
     name = "dispersion, observed / expected variance"
     if usable.sum() < 2:
-        return Effect(name, np.nan, np.nan, np.nan, 1.0)
+        return EffectSize(name, np.nan, np.nan, np.nan, 1.0)
     found = ratio(name, square[usable], np.ones(usable.sum()), weight=w[usable], group=kept)
     if simulated is None:
         return found
@@ -191,7 +191,7 @@ def zero_inflation(
     weight: ArrayLike | None = None,
     group: ArrayLike | None = None,
     seed: int = 0,
-) -> Effect:
+) -> EffectSize:
     """Computes observed over expected zeros."""
     p = np.asarray(probability, dtype=np.float64)
     seen = np.asarray(zero, dtype=np.float64)

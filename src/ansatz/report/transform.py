@@ -191,17 +191,12 @@ def targets_of_numbers(evidence: Evidence) -> list[Target]:
 def _number(distribution: Distribution, y: Tensor, column: int | None, name: str) -> Target:
     step = _rounding(distribution, y, column)
     found = transform(distribution, y, rounding=step)
-    fitted = fitted_values(distribution).numpy()
+    with torch.no_grad():
+        mean = distribution.mean
+        fitted = (mean if bool(mean.isfinite().all()) else distribution.median).numpy()
     if column is not None:
         found, fitted = found.take((slice(None), column)), fitted[:, column]
     return Target(name, column, found, fitted, step)
-
-
-def fitted_values(distribution: Distribution) -> Tensor:
-    """Computes predicted means, or medians where any mean is not finite."""
-    with torch.no_grad():
-        mean = distribution.mean
-        return mean if bool(mean.isfinite().all()) else distribution.median
 
 
 def _rounding(distribution: Distribution, y: Tensor, column: int | None) -> float:

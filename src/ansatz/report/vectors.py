@@ -8,11 +8,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from ansatz.figures.number import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import LINEAR, MODEL, figure, to_svg
 from ansatz.likelihoods import Distribution, VectorDistribution
-from ansatz.report.effect import Effect, cluster_sums, ratio
+from ansatz.report.effect import EffectSize, cluster_sums, ratio
 from ansatz.report.evidence import Evidence
 from ansatz.report.normal_scores import effect_row, normal_scores
 from ansatz.report.pit import PitHistogram, draw_pit, pit_histogram
@@ -124,8 +124,8 @@ class AngularErrors(NamedTuple):
     """Errors of predicted directions."""
 
     error: Numbers  # ``(N,)``, from the predicted mean direction to the outcome, in (-pi, pi]
-    bias: Effect  # their mean direction, 0 if calibrated
-    concentration: Effect  # observed over expected mean cosine; below 1 overconfident
+    bias: EffectSize  # their mean direction, 0 if calibrated
+    concentration: EffectSize  # observed over expected mean cosine; below 1 overconfident
 
 
 def angular_errors(
@@ -154,7 +154,7 @@ def angular_errors(
     off = np.sin(error - angle)  # of mean 0
     variance = (w * off**2).sum() if group is None else (cluster_sums(w * off, group) ** 2).sum()
     reach = 1.96 * math.sqrt(float(variance)) / (w.sum() * max(length, 1e-12))
-    bias = Effect("bias, radians", angle, angle - reach, angle + reach, 0.0)
+    bias = EffectSize("bias, radians", angle, angle - reach, angle + reach, 0.0)
     name = "mean cosine of errors, observed / expected"
     return AngularErrors(error, bias, ratio(name, np.cos(error), expected, weight=w, group=group))
 

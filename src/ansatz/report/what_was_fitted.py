@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ansatz import __version__
-from ansatz.figures.number import number
+from ansatz.figures.number_format import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, figure, to_svg
 from ansatz.fitting import FitOptions, Request
@@ -139,8 +139,8 @@ def describe_network(evidence: Evidence) -> str:
         has_features = evidence.contribution.has_features(evidence)
         return "a linear model" if has_features else "a constant model"
     count = evidence.fit.get("parameters") or model.parameters
-    said = [model.network_name, f"{number(int(count))} parameters"]
-    return f"{model.task.inference.words} ({', '.join(filter(None, said))})"
+    words = [model.network_name, f"{number(int(count))} parameters"]
+    return f"{model.task.inference.words} ({', '.join(filter(None, words))})"
 
 
 def likelihood_name(evidence: Evidence) -> str:

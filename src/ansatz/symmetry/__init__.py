@@ -4,8 +4,8 @@ from ansatz.symmetry.average import GroupAverage as GroupAverage
 from ansatz.symmetry.certificate import Certificate as Certificate
 from ansatz.symmetry.certificate import certify as certify
 from ansatz.symmetry.group import Group as Group
-from ansatz.symmetry.numbers import Scaling as Scaling
-from ansatz.symmetry.numbers import Sign as Sign
+from ansatz.symmetry.sign_and_scale import Scaling as Scaling
+from ansatz.symmetry.sign_and_scale import Sign as Sign
 from ansatz.symmetry.permutations import NodePermutation as NodePermutation
 from ansatz.symmetry.permutations import Permutation as Permutation
 from ansatz.symmetry.points import Orthogonal as Orthogonal

@@ -23,7 +23,7 @@ class GroupAverage(nn.Module):
 
     Args:
         network: any module on ``(B, C, *size)``; it is not copied.
-        group: or its name; one whose elements can be listed: flips, quarter turns, both.
+        group: or its name; one whose elements can be listed: flips, rotations by 90 degrees, both.
         kind: whether answers move with the inputs, as masks do, or not, as classes.
 
     Shapes:

@@ -67,8 +67,8 @@ def certify(
     with :math:`f` = ``network``, :math:`x` the rows of ``inputs``, :math:`g` drawn from ``group``
     and :math:`\rho` = ``output_action``. What is built to be symmetric is so up to rounding; what
     has learned to be is not, and the certificate measures how far. A group of few elements (flips,
-    quarter turns) is tried wholly; else the elements are a sample, and the certificate is a lower
-    bound of the violation over the group.
+    rotations by 90 degrees) is tried wholly; else the elements are a sample, and the certificate
+    is a lower bound of the violation over the group.
 
     The network is evaluated without gradients; a module is in evaluation mode meanwhile and has
     its own modes back afterwards.

@@ -87,11 +87,11 @@ def uniform(generator: torch.Generator | None) -> float:
 
 
 def grid_axes(name: str, x: Tensor, least: int = 1) -> tuple[int, ...]:
-    """The axes of the cells of ``(B, C, *size)``, at least a number of them."""
+    """The spatial axes of ``(B, C, *size)``, at least a number of them."""
     if x.ndim < 2 + least:
         wanted = ", ".join("HW"[-least:])
         raise ValueError(
-            f"{name} moves the cells of grids (B, C, {wanted}), got {tuple(x.shape)}. For outputs "
+            f"{name} moves the pixels of grids (B, C, {wanted}), got {tuple(x.shape)}. For outputs "
             "of another shape give output_action, or ask for kind='invariant'."
         )
     return tuple(range(2, x.ndim))

@@ -173,7 +173,7 @@ class RigidMotion(Group):
 
     Args:
         scale: the standard deviation of each coordinate of :math:`t`.
-        reflections: mirror images too.
+        reflections: reflections too.
 
     Shapes:
         - x: ``(..., D)``.

@@ -19,9 +19,9 @@ registry = Registry(
         "rigid_motion": "ansatz.symmetry.points:RigidMotion",
         "rotation": "ansatz.symmetry.rotations:Rotation",
         "rotation90": "ansatz.symmetry.rotations:Rotation90",
-        "scaling": "ansatz.symmetry.numbers:Scaling",
+        "scaling": "ansatz.symmetry.sign_and_scale:Scaling",
         "shift": "ansatz.symmetry.shifts:Shift",
-        "sign": "ansatz.symmetry.numbers:Sign",
+        "sign": "ansatz.symmetry.sign_and_scale:Sign",
         "time_shift": "ansatz.symmetry.shifts:TimeShift",
         "translation": "ansatz.symmetry.points:Translation",
     },
@@ -54,10 +54,10 @@ def suitable_groups(size: Sequence[int]) -> list[Group]:
     """Lists the groups that a certificate tries by default on signals, images or volumes.
 
     Shifts reach a sixteenth of the shortest side and rotations 15 degrees, as examples lie in the
-    world; quarter turns are for squares.
+    world; rotations by 90 degrees are for squares.
 
     Args:
-        size: cells along each axis of an example.
+        size: pixels along each axis of an example.
 
     Example:
         >>> from ansatz.symmetry import suitable_groups

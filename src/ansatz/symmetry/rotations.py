@@ -11,7 +11,7 @@ from ansatz.symmetry.group import Group, grid_axes, uniform, whole
 
 
 class Flip(Group):
-    r"""Mirror images: each axis is reversed or left, :math:`(\mathbb{Z}_2)^k`.
+    r"""Flips: each axis is reversed or left, :math:`(\mathbb{Z}_2)^k`.
 
     .. math:: (g x)_i = x_{n - 1 - i} \quad \text{if } g = 1
 
@@ -47,11 +47,11 @@ class Flip(Group):
         return list(itertools.product((0, 1), repeat=len(self.axes)))[1:]
 
     def act(self, element: tuple[int, ...], x: Tensor) -> Tensor:
-        cells = grid_axes(self.name, x)
-        turned = [axis for g, axis in zip(element, self.axes, strict=True) if g]
-        if any(axis % x.ndim not in cells for axis in turned):
-            raise ValueError(f"axes of flip must be among {cells} of x, got {self.axes}.")
-        return x.flip(turned)
+        spatial = grid_axes(self.name, x)
+        flipped = [axis for g, axis in zip(element, self.axes, strict=True) if g]
+        if any(axis % x.ndim not in spatial for axis in flipped):
+            raise ValueError(f"axes of flip must be among {spatial} of x, got {self.axes}.")
+        return x.flip(flipped)
 
     def inverse(self, element: tuple[int, ...]) -> tuple[int, ...]:
         return element
@@ -61,12 +61,12 @@ class Flip(Group):
 
 
 class Rotation90(Group):
-    r"""Quarter turns of an image, anticlockwise: the cyclic group :math:`C_4`.
+    r"""Rotations of an image by 90 degrees, anticlockwise: the cyclic group :math:`C_4`.
 
     .. math:: g \in \{0, 1, 2, 3\}, \qquad g h = (g + h) \bmod 4
 
     Args:
-        axes: the plane that turns, from the first axis towards the second; the default is that of
+        axes: the plane of rotation, from the first axis towards the second; the default is that of
             images, and the last two axes of volumes.
 
     Shapes:
@@ -110,18 +110,18 @@ class Rotation90(Group):
 
 
 class Dihedral(Group):
-    r"""Quarter turns and mirror images of a square: the dihedral group :math:`D_4` of eight.
+    r"""Rotations by 90 degrees and flips of a square: the dihedral group :math:`D_4` of eight.
 
     .. math:: r^k s^f \cdot r^l s^m = r^{k + (-1)^f l}\, s^{f + m}
 
-    with :math:`r` a quarter turn anticlockwise and :math:`s` left for right, applied first.
+    with :math:`r` a rotation by 90 degrees anticlockwise and :math:`s` a flip, applied first.
 
     Args:
         axes: the plane.
 
     Shapes:
         - x: ``(B, C, H, W)`` or ``(B, C, D, H, W)``.
-        - element: (k, f), quarter turns and whether it is mirrored before.
+        - element: (k, f), rotations by 90 degrees and whether it is flipped before.
 
     Example:
         >>> import torch
@@ -168,8 +168,8 @@ class Rotation(Group):
     .. math:: (g x)(p) = x(R_\theta^{-1} p), \qquad R_\theta =
         \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix}
 
-    with the angle :math:`\theta` = an element, in radians. Between cells the image is interpolated
-    bilinearly, an error of second order in the width of a cell; outside the frame it is zero, so
+    with the angle :math:`\theta` = an element, in radians. Between pixels the image is interpolated
+    bilinearly, an error of second order in the width of a pixel; outside the frame it is zero, so
     corners are lost. What certifies to rounding under ``rotation90`` shows here what the
     interpolation costs. Dense outputs are compared within the largest disc.
 
@@ -211,7 +211,7 @@ class Rotation(Group):
         if len(grid_axes(self.name, x, 2)) != 2 or not x.is_floating_point():
             raise ValueError(
                 "rotation interpolates images (B, C, H, W) of floating point, got "
-                f"{tuple(x.shape)} of {x.dtype}. Quarter turns of any grid: rotation90."
+                f"{tuple(x.shape)} of {x.dtype}. For rotations by 90 degrees take rotation90."
             )
         height, width = x.shape[2:]
         cos, sin = math.cos(element), math.sin(element)
@@ -232,5 +232,5 @@ class Rotation(Group):
         if y.ndim != 4:
             return None
         rows, columns = (torch.arange(n, device=y.device) - (n - 1) / 2 for n in y.shape[2:])
-        reach = max(min(y.shape[2:]) / 2 - 1, 0.5)  # a cell is blended with its neighbours
+        reach = max(min(y.shape[2:]) / 2 - 1, 0.5)  # a pixel is blended with its neighbours
         return rows[:, None] ** 2 + columns**2 <= reach**2

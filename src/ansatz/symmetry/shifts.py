@@ -17,8 +17,8 @@ class CyclicShift(Group):
     circular padding commute with it exactly; strides do for multiples of the stride.
 
     Args:
-        stride: shifts are multiples of this many cells.
-        axes: that are shifted; by default all axes of cells of ``(B, C, *size)``.
+        stride: shifts are multiples of this many pixels.
+        axes: that are shifted; by default all spatial axes of ``(B, C, *size)``.
 
     Shapes:
         - x: ``(B, C, *size)``.
@@ -90,22 +90,22 @@ class TimeShift(CyclicShift):
 
 
 class Shift(CyclicShift):
-    r"""Shifts of a grid within its frame: approximate, as some cells leave and others are made up.
+    r"""Shifts of a grid within its frame: approximate, as some pixels leave and others are made up.
 
     .. math:: (g x)_{c,i} = x_{c,\, i - g}, \qquad |g| \le r
 
-    with :math:`r` = ``reach``. What comes in from outside is the nearest cell of the edge, or zero.
+    with :math:`r` = ``reach``. What comes in is the nearest pixel of the edge, or zero.
     Dense outputs are compared without a ``margin`` on every side, where the frame has no say: it
     should be at least the reach plus the radius of the network's receptive field.
 
     Args:
-        reach: cells that a shift may go each way.
-        fill: what comes in: ``"edge"``, the nearest cell, or ``"zero"``.
-        margin: cells left out on each side of dense outputs; by default ``reach``.
+        reach: pixels that a shift may go each way.
+        fill: what comes in: ``"edge"``, the nearest pixel, or ``"zero"``.
+        margin: pixels left out on each side of dense outputs; by default ``reach``.
 
     Shapes:
         - x: ``(B, C, *size)``.
-        - element: a tuple of whole numbers, one per axis of cells.
+        - element: a tuple of whole numbers, one per spatial axis.
 
     Example:
         >>> import torch
@@ -152,7 +152,7 @@ class Shift(CyclicShift):
         for axis, size in enumerate(kept.shape):
             if size <= 2 * self.margin:
                 raise ValueError(
-                    f"shift leaves {self.margin} cells out on each side, and the outputs have "
+                    f"shift leaves {self.margin} pixels out on each side, and the outputs have "
                     f"{size}; give a smaller margin or reach."
                 )
             place = torch.arange(size, device=y.device)

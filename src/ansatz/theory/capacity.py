@@ -159,7 +159,7 @@ def log2_relu_growth(n: int, units: Sequence[int], parameters: Sequence[int]) ->
 
     Layer by layer: where the units before are linear in their inputs, the :math:`n k_i`
     pre-activations of layer i are polynomials of degree at most i in the :math:`W_i` parameters up
-    to there, and so many signs at most can they have.
+    to there, which bounds the number of their signs.
 
     Args:
         n: number of points.

@@ -71,7 +71,7 @@ def log10_covering_deep(
     Why: a change of every weight by at most :math:`\delta` changes the output by at most
     :math:`\delta (L+1) (B_x+1) (2B)^L \prod_j d_j` for :math:`B \ge 1`, :math:`\rho = 1` and an
     activation that is 0 at 0, since :math:`|h_\ell| + 1 \le 2 B d_{\ell-1} (|h_{\ell-1}| + 1)`; so
-    a grid with so many values per weight is a cover, with room to spare.
+    a grid with this number of values per weight is a cover, with room to spare.
 
     Args:
         widths: :math:`d_0, \dots, d_L`: inputs and hidden units; the one output is not named.

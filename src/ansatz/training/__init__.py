@@ -1,14 +1,14 @@
 """Training: objectives, steps, the trainer and its callbacks."""
 
 from ansatz.training.fast.step import AnalyticStep as AnalyticStep
-from ansatz.training.callbacks import Callback as Callback
+from ansatz.training.run import Callback as Callback
 from ansatz.training.machine import choose_device as choose_device
 from ansatz.training.machine import alone as alone
 from ansatz.training.machine import current_processes as current_processes
 from ansatz.training.distillation import Distillation as Distillation
 from ansatz.training.other_steps import ExtragradientStep as ExtragradientStep
 from ansatz.training.gradient_step import GradientStep as GradientStep
-from ansatz.training.callbacks import History as History
+from ansatz.training.run import History as History
 from ansatz.errors import Interrupted as Interrupted
 from ansatz.training.objectives import Loss as Loss
 from ansatz.training.objectives import Supervised as Supervised

@@ -1,187 +1,164 @@
-"""Callbacks, early stopping and the history of a run."""
+"""Callbacks of a fit: a bar, lines for a log, TensorBoard, gradual unfreezing."""
 
-from __future__ import annotations
-
-import math
+import sys
+import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, Literal, TextIO
 
 from torch import nn
 
-from ansatz.errors import UsageError
+from ansatz.errors import MissingExtraError, UsageError
 from ansatz.networks.transfer import freeze, layer_groups
+from ansatz.training.run import Callback, History, Record, Run
 
-if TYPE_CHECKING:
-    from ansatz.training.objectives import Step
+Level = Literal["auto", 0, 1, 2]
 
-
-Record = dict[str, float | int | bool | None]
-
-
-@dataclass
-class History:
-    """The evaluations of a run, its stop reason and notes.
-
-    A record has ``step``, ``epoch`` (a fraction), ``seconds``, ``running_loss`` (the mean over the
-    period since the last record, in training mode, while the weights moved), ``valid_loss`` (whole
-    validation source, evaluation mode), ``train_loss`` (the same for the training source, on
-    request), ``rate`` where the step has one, and ``best`` when it is the best so far.
-
-    Args:
-        records: one per evaluation.
-        best_step: after how many steps the restored weights were reached.
-        best_loss: their validation loss; None without validation data.
-        stop_reason: ``"epochs"``, ``"steps"``, ``"patience"``, ``"time limit"``, ``"interrupted"``,
-            ``"numerical failure"``, ``"error"``, or the reason of a callback.
-        steps: updates in all.
-        epochs: full passes over the training source.
-        seconds: time spent, over all parts of a resumed run.
-        notes: surprises in words: memory, forced resumes, failed checkpoints, fallbacks.
-
-    Example:
-        >>> from ansatz.training import History
-        >>> History(records=[{"step": 5, "valid_loss": 1.0}]).losses("valid_loss")
-        [1.0]
-    """
-
-    records: list[Record] = field(default_factory=list)
-    best_step: int | None = None
-    best_loss: float | None = None
-    stop_reason: str | None = None
-    steps: int = 0
-    epochs: int = 0
-    seconds: float = 0.0
-    notes: list[str] = field(default_factory=list)
-
-    def losses(self, name: str) -> list[float | int | bool | None]:
-        """Gives one column of the records."""
-        return [record.get(name) for record in self.records]
-
-    def state_dict(self) -> dict[str, Any]:
-        """Plain numbers and strings."""
-        return asdict(self)
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> History:
-        """The history that ``state_dict`` described."""
-        return cls(**state)
+MOST_LINES = 20
 
 
-class Run:
-    """A fit in progress, as callbacks see it; they may stop it."""
+class ProgressBar(Callback):
+    """Shows one line, rewritten at most ten times a second (twice in a notebook)."""
 
-    def __init__(self, step: Step | None, total: int, period: int, history: History) -> None:
-        self.step, self.total, self.period, self.history = step, total, period, history
-        self.number = 0  # steps done
-        self.stop_reason: str | None = None
-
-    def stop(self, reason: str) -> None:
-        """Ends training after this step; ``reason`` becomes the history's stop reason."""
-        self.stop_reason = reason
-
-
-class Callback:
-    """A listener to a fit; override the methods that matter.
-
-    A callback that remembers something offers ``state_dict`` and ``load_state_dict``; the
-    checkpoint then holds it.
-
-    Example:
-        >>> from ansatz.training import Callback
-        >>> class Patient(Callback):
-        ...     def on_evaluation(self, run, record):
-        ...         if record["valid_loss"] < 0.1:
-        ...             run.stop("good enough")
-    """
+    def __init__(self, stream: TextIO | None = None, interval: float = 0.1) -> None:
+        self.stream = stream or sys.stderr
+        self.interval = interval
+        self._next, self._width = 0.0, 0
+        self._start, self._first = time.monotonic(), 0
 
     def on_start(self, run: Run) -> None:
-        """Runs before the first step."""
+        """Starts the clock; a resumed run has steps behind it that took no time here."""
+        self._start, self._first = time.monotonic(), run.number
 
     def on_step(self, run: Run, logs: dict[str, float]) -> None:
-        """Runs after each step, with what the step logged."""
-
-    def on_evaluation(self, run: Run, record: Record) -> None:
-        """Runs after each evaluation."""
+        """Redraws when it is time."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + self.interval
+            done, seconds = run.number - self._first, now - self._start
+            left = seconds / done * (run.total - run.number) if run.total < sys.maxsize else None
+            text = _where(run) + f"  loss {logs['loss']:.4g}" + _valid(run.history)
+            self._draw(text + (f"  {_time(left)} left" if left is not None else ""))
 
     def on_end(self, run: Run, history: History) -> None:
-        """Runs when training has ended, and the best weights are back."""
+        """The last state of the line, which stays."""
+        self._draw(_summary(history))
+        self.stream.write("\n")
+        self.stream.flush()
+
+    def _draw(self, text: str) -> None:
+        text = text[:110]
+        self.stream.write("\r" + text.ljust(self._width))
+        self.stream.flush()
+        self._width = len(text)
 
 
-class Callbacks(NamedTuple):
-    """All callbacks, and those that listen to every step."""
+class Lines(Callback):
+    """Writes about twenty lines in all, one per evaluation, for a log."""
 
-    all: tuple[Callback, ...]
-    each_step: tuple[Callback, ...]
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self._next = 0
 
-    @classmethod
-    def of(cls, callbacks: Sequence[Callback]) -> Callbacks:
-        """Sorts out who overrides ``on_step``."""
-        stepping = (c for c in callbacks if type(c).on_step is not Callback.on_step)
-        return cls(tuple(callbacks), tuple(stepping))
+    def on_evaluation(self, run: Run, record: Record) -> None:
+        """Writes the line unless the last one was just now, measured by the budget."""
+        if run.number < self._next:
+            return
+        if run.total < sys.maxsize:
+            self._next = run.number + max(1, run.total // (MOST_LINES - 1))
+        else:  # no end in sight: each line waits twice as long
+            self._next = 2 * run.number
+        running = record.get("running_loss")
+        loss = "" if running is None else f"  loss {running:.4g} (running)"
+        text = f"{_where(run)}{loss}{_valid(run.history)}  {_time(float(record['seconds'] or 0))}"
+        self.stream.write(text + "\n")
+        self.stream.flush()
 
-    def state_dict(self) -> dict[str, Any]:
-        """The states of those callbacks that have one, by position."""
-        return {str(n): c.state_dict() for n, c in enumerate(self.all) if hasattr(c, "state_dict")}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what ``state_dict`` gave."""
-        for n, callback in enumerate(self.all):
-            if str(n) in state and hasattr(callback, "load_state_dict"):
-                callback.load_state_dict(state[str(n)])
-
-
-class Stopping(Protocol):
-    """The rule that stops a run, evaluation by evaluation."""
-
-    @property
-    def exhausted(self) -> bool:
-        """True when it is time to stop."""
-        ...
-
-    def observe(self, loss: float) -> bool:
-        """Takes note of a loss; True when it is the best so far."""
-        ...
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that it remembers."""
-        ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what ``state_dict`` gave."""
-        ...
+    def on_end(self, run: Run, history: History) -> None:
+        """How it ended."""
+        self.stream.write(_summary(history) + "\n")
+        self.stream.flush()
 
 
-class EarlyStopping:
-    """Stops after a number of evaluations without a new lowest loss."""
+class TensorBoard(Callback):
+    """Writes every number of every record as a scalar.
 
-    def __init__(self, patience: int | None) -> None:
-        if patience is not None and patience < 1:
-            raise UsageError(f"patience must be at least 1 evaluation, got {patience}.")
-        self.patience = patience
-        self.best, self.waited = math.inf, 0
+    A resumed run hides the points after the step it resumed from, so no curve is drawn twice.
+    """
 
-    def observe(self, loss: float) -> bool:
-        """True when ``loss`` is the lowest so far."""
-        if loss < self.best:
-            self.best, self.waited = loss, 0
-            return True
-        self.waited += 1
-        return False
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self._writer: Any = None
 
-    @property
-    def exhausted(self) -> bool:
-        """True when patience has run out."""
-        return self.patience is not None and self.waited >= self.patience
+    def on_start(self, run: Run) -> None:
+        """Opens the log."""
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise MissingExtraError("TensorBoard logs", "tb") from error
+        purge = run.number + 1 if run.number else None
+        self._writer = SummaryWriter(str(self.folder), purge_step=purge)
 
-    def state_dict(self) -> dict[str, Any]:
-        """The lowest loss (None before the first) and the evaluations since."""
-        return {"best": None if self.best == math.inf else self.best, "waited": self.waited}
+    def on_evaluation(self, run: Run, record: Record) -> None:
+        """One point per number."""
+        for name, value in record.items():
+            if name != "step" and isinstance(value, int | float) and not isinstance(value, bool):
+                self._writer.add_scalar(name, value, run.number)
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what ``state_dict`` gave."""
-        self.best = math.inf if state["best"] is None else float(state["best"])
-        self.waited = int(state["waited"])
+    def on_end(self, run: Run, history: History) -> None:
+        """Closes the log."""
+        self._writer.close()
+
+
+def create_progress(level: Level, stream: TextIO | None = None) -> Callback | None:
+    """Creates the display: 0 none, 1 a bar, 2 lines; ``"auto"``: lines unless on a terminal.
+
+    A bar needs a terminal or a notebook; anywhere else 1 means 2.
+    """
+    if level not in ("auto", 0, 1, 2) or isinstance(level, bool):
+        raise UsageError(f"progress must be 'auto', 0, 1 or 2, got {level!r}.")
+    stream = stream or sys.stderr
+    if level == 0 or stream is None:  # a windowed process has no stderr
+        return None
+    if level == 2:
+        return Lines(stream)
+    if stream.isatty():
+        return ProgressBar(stream)
+    return ProgressBar(stream, interval=0.5) if _is_notebook(stream) else Lines(stream)
+
+
+def _is_notebook(stream: TextIO) -> bool:
+    return type(stream).__module__.startswith("ipykernel")
+
+
+def _where(run: Run) -> str:
+    limited = run.total < sys.maxsize
+    epochs = f"/{-(-run.total // run.period)}" if limited else ""
+    steps = f"/{run.total}" if limited else ""
+    return f"epoch {-(-run.number // run.period)}{epochs}  step {run.number}{steps}"
+
+
+def _valid(history: History) -> str:
+    if not history.records or history.records[-1].get("valid_loss") is None:
+        return ""
+    last = history.records[-1]
+    return f"  valid {last['valid_loss']:.4g}{' *' if last.get('best') else ''}"
+
+
+def _summary(history: History) -> str:
+    best = ""
+    if history.best_loss is not None:
+        best = f", best valid loss {history.best_loss:.4g} at step {history.best_step}"
+    why = history.stop_reason
+    return f"stopped after step {history.steps} ({why}){best}, {_time(history.seconds)}"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d} min"
 
 
 class Unfreezing(Callback):

@@ -35,7 +35,7 @@ def _dense(tensor: Tensor) -> Tensor:
     return tensor.coalesce().values() if tensor.is_sparse else tensor
 
 
-class Finding(NamedTuple):
+class BadTensor(NamedTuple):
     """The first bad tensor on the way from the inputs to the gradient."""
 
     place: str
@@ -66,18 +66,18 @@ def numerical_error(
 _SLOWER = "Lower the learning rate, or clip the gradient (clip=1.0)."
 
 
-def diagnose(network: nn.Module, objective: nn.Module, batch: Batch) -> Finding:
+def diagnose(network: nn.Module, objective: nn.Module, batch: Batch) -> BadTensor:
     """Follows a batch from its inputs through the layers to the loss and the stored gradients."""
     return (
         _bad_input(batch)
         or _bad_weight(network, objective)
         or _bad_forward(network, objective, batch)
         or _bad_gradient(network, objective)
-        or Finding("no tensor that can be named is bad when the batch is run again", [], _SLOWER)
+        or BadTensor("no tensor that can be named is bad when the batch is run again", [], _SLOWER)
     )
 
 
-def _bad_input(batch: Batch) -> Finding | None:
+def _bad_input(batch: Batch) -> BadTensor | None:
     names = ["input", "target", "offset"]
     for name, tree in zip(names, (batch.inputs, batch.target, batch.offset), strict=True):
         for tensor in _tensors(tree):
@@ -90,20 +90,20 @@ def _bad_input(batch: Batch) -> Finding | None:
             column = f" column {where[-1]}" if name == "input" and tensor.ndim == 2 else ""
             value = tensor[tuple(where)].item()
             rows = _rows_where(bad, batch)
-            return Finding(f"{name}{column} is {value}", rows, "Repair or drop those rows.")
+            return BadTensor(f"{name}{column} is {value}", rows, "Repair or drop those rows.")
     return None
 
 
-def _bad_weight(network: nn.Module, objective: nn.Module) -> Finding | None:
+def _bad_weight(network: nn.Module, objective: nn.Module) -> BadTensor | None:
     # Parameters only: a buffer may be infinite on purpose, as an attention mask is.
     for name, tensor in [*network.named_parameters(), *objective.named_parameters()]:
         if bool(_bad(tensor).any()):
-            return Finding(f"the weight {name} is {_value(tensor)}", [], _SLOWER)
+            return BadTensor(f"the weight {name} is {_value(tensor)}", [], _SLOWER)
     return None
 
 
-def _bad_forward(network: nn.Module, objective: nn.Module, batch: Batch) -> Finding | None:
-    found: list[Finding] = []
+def _bad_forward(network: nn.Module, objective: nn.Module, batch: Batch) -> BadTensor | None:
+    found: list[BadTensor] = []
     # A second forward pass must change nothing: not the random state, not the running statistics.
     with torch.random.fork_rng(devices=[]), _unchanged_buffers(network, objective), torch.no_grad():
         with _watched(network, batch, found):
@@ -116,23 +116,23 @@ def _bad_forward(network: nn.Module, objective: nn.Module, batch: Batch) -> Find
         bad = bad & _as(batch.weight > 0, bad)
     if bool(bad.any()):
         advice = f"Check the outcome of those rows against the likelihood. {_SLOWER}"
-        return Finding(
+        return BadTensor(
             f"the loss itself is {values[bad][0].item()}", _rows_where(bad, batch), advice
         )
     return None
 
 
-def _bad_gradient(network: nn.Module, objective: nn.Module) -> Finding | None:
+def _bad_gradient(network: nn.Module, objective: nn.Module) -> BadTensor | None:
     named = [*network.named_parameters(), *objective.named_parameters()]
     for name, parameter in reversed(named):  # the gradient meets the last layer first
         if parameter.grad is not None and bool(_bad(parameter.grad).any()):
             place = f"the gradient of {name} is {_value(parameter.grad)} while the loss is finite"
-            return Finding(place, [], _SLOWER)
+            return BadTensor(place, [], _SLOWER)
     return None
 
 
 @contextmanager
-def _watched(network: nn.Module, batch: Batch, found: list[Finding]) -> Iterator[None]:
+def _watched(network: nn.Module, batch: Batch, found: list[BadTensor]) -> Iterator[None]:
     """Notes the first layer, in order of execution, whose output is not finite."""
 
     def watch(name: str) -> Any:
@@ -142,7 +142,7 @@ def _watched(network: nn.Module, batch: Batch, found: list[Finding]) -> Iterator
                 if bool(bad.any()):
                     layer = f"layer '{name}' ({type(module).__name__})" if name else "the network"
                     place = f"the output of {layer} is {_value(tensor)}"
-                    found.append(Finding(place, _rows_where(bad, batch), _SLOWER))
+                    found.append(BadTensor(place, _rows_where(bad, batch), _SLOWER))
 
         return hook
 

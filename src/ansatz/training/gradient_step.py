@@ -90,7 +90,7 @@ class GradientStep:
             raise UsageError(f"{type(optimizer).__name__} needs the graph of the loss: NewtonStep.")
         self.network, self.objective, self.optimizer = network, objective, optimizer
         self.schedule, self.clip, self.penalty = schedule, clip, penalty
-        self.accumulate, self.evaluation_pieces = accumulate, 1
+        self.accumulate, self.evaluation_parts = accumulate, 1
         self.processes: Processes | None = None  # who else trains these weights
         self.number = 0  # updates so far
         self.notes: list[str] = []  # what happened on the way that a user should know
@@ -123,12 +123,12 @@ class GradientStep:
         """Computes the plain loss in evaluation mode."""
         while True:
             try:
-                pieces = micro_batches(batch, self.evaluation_pieces)
-                losses = [evaluate_batch(self._whole_network(), self.objective, p) for p in pieces]
+                parts = micro_batches(batch, self.evaluation_parts)
+                losses = [evaluate_batch(self._whole_network(), self.objective, p) for p in parts]
                 break
             except (RuntimeError, MemoryError) as error:
-                self._require_split(error, batch, self.evaluation_pieces)
-            self.evaluation_pieces = self._double("evaluation", self.evaluation_pieces, batch)
+                self._require_split(error, batch, self.evaluation_parts)
+            self.evaluation_parts = self._double("evaluation", self.evaluation_parts, batch)
         if len(losses) == 1:
             return self._own(losses[0])
         return Loss(*(torch.stack(part).sum() for part in zip(*losses, strict=True)))
@@ -148,7 +148,7 @@ class GradientStep:
             "base_rates": list(self._base_rates),
             "schedule": saved() if saved else {},
             "accumulate": self.accumulate,
-            "evaluation_pieces": self.evaluation_pieces,
+            "evaluation_pieces": self.evaluation_parts,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -159,7 +159,7 @@ class GradientStep:
         self.number = int(state["number"])
         self._base_rates = [float(rate) for rate in state["base_rates"]]
         self.accumulate = int(state["accumulate"])
-        self.evaluation_pieces = int(state["evaluation_pieces"])
+        self.evaluation_parts = int(state["evaluation_pieces"])
         if state["schedule"] and self.schedule is not None:
             self.schedule.load_state_dict(state["schedule"])  # type: ignore[attr-defined]
 
@@ -244,15 +244,15 @@ class GradientStep:
 
     def _backward(self, batch: Batch) -> Logs:
         self.optimizer.zero_grad()
-        pieces = micro_batches(batch, self.accumulate)
-        if len(pieces) == 1:
+        parts = micro_batches(batch, self.accumulate)
+        if len(parts) == 1:
             total, count = self.objective(self.network, batch)
             mean = total / count
             loss = mean if self.penalty is None else mean + (cost := self.penalty(self.network))
             loss.backward()
             logs = {"loss": mean.item(), "count": count.item()}
         else:
-            logs = self._accumulated(pieces)
+            logs = self._accumulated(parts)
             if self.penalty is not None:
                 cost = self.penalty(self.network)
                 if cost.requires_grad:  # a network may have nothing to penalise
@@ -261,21 +261,21 @@ class GradientStep:
             logs["penalty"] = cost.item()
         return logs
 
-    def _accumulated(self, pieces: Sequence[Batch]) -> Logs:
+    def _accumulated(self, parts: Sequence[Batch]) -> Logs:
         """The gradient of the sum, divided by the sum of the weights, which comes out last."""
-        logs = self._sums(pieces)
+        logs = self._sums(parts)
         total, count = logs["total"], logs["count"]
         gradients = [p.grad for p in self._parameters() if p.grad is not None]
         torch._foreach_div_(gradients, count)
         return {"loss": total / count if count else math.nan, "count": count}
 
-    def _sums(self, pieces: Sequence[Batch]) -> Logs:
+    def _sums(self, parts: Sequence[Batch]) -> Logs:
         """The gradient of the sum of the totals."""
         network = self._whole_network()
         total: Tensor | float = 0.0
         count: Tensor | float = 0.0
-        for piece in pieces:
-            loss = self._own(self.objective(network, piece))
+        for part in parts:
+            loss = self._own(self.objective(network, part))
             loss.total.backward()
             total, count = total + loss.total.detach(), count + loss.count.detach()
         return {"total": float(total), "count": float(count)}
@@ -349,12 +349,12 @@ class GradientStep:
         self.optimizer.zero_grad()
         raise error
 
-    def _require_split(self, error: BaseException, batch: Batch, pieces: int) -> None:
+    def _require_split(self, error: BaseException, batch: Batch, parts: int) -> None:
         """Lets an error pass unless it is a lack of memory that smaller parts may cure."""
         if not is_out_of_memory(error):
             raise error
         self.optimizer.zero_grad()
-        if pieces >= len(batch.index):
+        if parts >= len(batch.index):
             raise ResourceError(
                 "out of memory with one row at a time; use a smaller network or another device."
             ) from error
@@ -363,15 +363,15 @@ class GradientStep:
                 "out of memory, and this likelihood cannot split a batch; use a smaller batch_size."
             ) from error
 
-    def _double(self, doing: str, pieces: int, batch: Batch) -> int:
-        pieces = min(2 * pieces, len(batch.index))
+    def _double(self, doing: str, parts: int, batch: Batch) -> int:
+        parts = min(2 * parts, len(batch.index))
         note = (
             f"out of memory in {doing} at step {self.number + 1}: "
-            f"batches are now taken in {pieces} parts, the effective batch size is unchanged."
+            f"batches are now taken in {parts} parts, the effective batch size is unchanged."
         )
         self.notes.append(note)
         _log.warning(note)
-        return pieces
+        return parts
 
 
 _WORDS = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory")
@@ -384,13 +384,13 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(w in str(error).lower() for w in _WORDS)
 
 
-def micro_batches(batch: Batch, pieces: int) -> list[Batch]:
-    """The rows of ``batch`` in at most ``pieces`` runs of nearly equal length."""
+def micro_batches(batch: Batch, parts: int) -> list[Batch]:
+    """The rows of ``batch`` in at most ``parts`` runs of nearly equal length."""
     rows = len(batch.index)
-    pieces = min(pieces, rows)
-    if pieces <= 1:
+    parts = min(parts, rows)
+    if parts <= 1:
         return [batch]
-    bounds = [rows * i // pieces for i in range(pieces + 1)]
+    bounds = [rows * i // parts for i in range(parts + 1)]
     return [take_rows(batch, slice(*ends)) for ends in pairwise(bounds)]
 
 

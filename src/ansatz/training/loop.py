@@ -13,8 +13,6 @@ from ansatz.data.source import Source
 from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
 from ansatz.storage.run_folder import RunFolder, Saved
-from ansatz.training.averaging import Averaging, Snapshot, moving, restore, snapshot, spoiled
-from ansatz.training.callbacks import Callbacks, EarlyStopping, History, Record, Run, Stopping
 from ansatz.training.machine import (
     Signals,
     has_shards,
@@ -26,11 +24,25 @@ from ansatz.training.machine import (
 from ansatz.training.objectives import Step, is_additive, mean_loss
 from ansatz.training.processes.gradients import gather_shards, shard_named
 from ansatz.training.processes.group import Processes
+from ansatz.training.run import (
+    Averaging,
+    Callbacks,
+    EarlyStopping,
+    History,
+    Record,
+    Run,
+    Snapshot,
+    Stopping,
+    moving,
+    restore,
+    snapshot,
+    spoiled,
+)
 
 _SECONDS_BETWEEN_CHECKPOINTS = 30.0
 
 
-class Plan(NamedTuple):
+class StepBudget(NamedTuple):
     """The budget of a run in steps, and how often it evaluates and saves."""
 
     total: int
@@ -57,7 +69,7 @@ class Loop:
         train: Source,
         valid: Source | None,
         *,
-        plan: Plan,
+        plan: StepBudget,
         patience: int | None,
         average: Averaging | None,
         callbacks: Callbacks,

@@ -14,9 +14,8 @@ from ansatz.data.source import Source
 from ansatz.errors import DataError, Interrupted, NumericalError, UsageError
 from ansatz.storage import RunLock
 from ansatz.storage.run_folder import RunFolder, Saved
-from ansatz.training.averaging import Average, Averaging
-from ansatz.training.callbacks import Callback, Callbacks, History
-from ansatz.training.loop import Loop, Plan
+from ansatz.training.callbacks import Level, TensorBoard, create_progress
+from ansatz.training.loop import Loop, StepBudget
 from ansatz.training.machine import (
     Signals,
     choose_device,
@@ -30,7 +29,7 @@ from ansatz.training.machine import (
 from ansatz.training.objectives import Step
 from ansatz.training.processes.gradients import device_of_process, join
 from ansatz.training.processes.group import Processes
-from ansatz.training.progress import Level, TensorBoard, create_progress
+from ansatz.training.run import Average, Averaging, Callback, Callbacks, History
 
 _log = logging.getLogger(__name__)
 
@@ -137,11 +136,8 @@ class Trainer:
                 f"on_checkpoint_error must be 'continue' or 'stop', got {on_checkpoint_error!r}."
             )
         self.epochs, self.steps, self.patience = epochs, steps, patience
-        self.evaluate_every, self.evaluate_train, self.average = (
-            evaluate_every,
-            evaluate_train,
-            average,
-        )
+        self.evaluate_every, self.evaluate_train = evaluate_every, evaluate_train
+        self.average = average
         self.checkpoint, self.checkpoint_every, self.keep = checkpoint, checkpoint_every, keep
         self.resume, self.fingerprint, self.force = resume, fingerprint, force
         self.time_limit, self.progress, self.tensorboard = time_limit, progress, tensorboard
@@ -301,10 +297,10 @@ class Trainer:
             "batches per epoch": len(train),
         }
 
-    def _plan(self, train: Source) -> Plan:
+    def _plan(self, train: Source) -> StepBudget:
         by_epochs = sys.maxsize if self.epochs is None else self.epochs * len(train)
         by_steps = sys.maxsize if self.steps is None else self.steps
-        return Plan(
+        return StepBudget(
             total=min(by_epochs, by_steps),
             limit="epochs" if by_epochs <= by_steps else "steps",
             evaluate_every=self.evaluate_every or len(train),

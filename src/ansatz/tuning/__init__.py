@@ -2,6 +2,6 @@
 
 from ansatz.fitting.space import Space as Space
 from ansatz.tuning.journal import Trial as Trial
-from ansatz.tuning.result import Tuning as Tuning
+from ansatz.tuning.search_result import Tuning as Tuning
 from ansatz.tuning.space import parse_space as parse_space
 from ansatz.tuning.tune import tune as tune

@@ -97,7 +97,7 @@ def search(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> bool:
-    """Adds trials to the journal until there are so many, or the time is up.
+    """Adds trials to the journal until their number is reached, or the time is up.
 
     Trial 0 is the default recipe, so that the search cannot do worse than it on its own folds.
 

@@ -14,7 +14,7 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.problem import Problem, read_job
 from ansatz.fitting.request import settings_of, settings_with
 from ansatz.fitting.space import Choice, Space
-from ansatz.fitting.split import Split, split
+from ansatz.fitting.split import SplitJob, split
 from ansatz.fitting.task import Task, network_of, task_of
 from ansatz.spec import InputSpec
 from ansatz.tuning.inner_folds import InnerFolds, comparable_likelihoods, make_folds
@@ -38,7 +38,7 @@ def build_search(
     own = options["test"] is None and problem.part is not None
     share = SHARE if options["test"] is None else options["test"]
     found = task.structure.split(problem, task, job, share)
-    rows = found or Split.of(job, split(job, task, share, options["seed"], given=own))
+    rows = found or SplitJob.of(job, split(job, task, share, options["seed"], given=own))
     assert rows.parts is not None  # of rows that are all in memory
     learn = rows.learn._replace(valid=None)
     likelihood = problem.candidates[0]

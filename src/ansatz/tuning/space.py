@@ -87,7 +87,7 @@ def point_of(
 
 
 def check_space(space: Space, known: Sequence[str]) -> None:
-    """Refuses names that are no option of the fit."""
+    """Refuses names that are not options of the fit."""
     import difflib
 
     names = ["likelihood", "network", *known]

@@ -13,8 +13,8 @@ from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.fit import fit_request
 from ansatz.fitting.options import TuneOptions
+from ansatz.fitting.options.commands import SearchOptions
 from ansatz.fitting.options.option import with_signature
-from ansatz.fitting.options.tables import SearchOptions
 from ansatz.fitting.problem import Problem, reading, with_structure
 from ansatz.fitting.replay import replay
 from ansatz.fitting.request import defaults, validated
@@ -24,9 +24,9 @@ from ansatz.report.compare import Comparison, compare_fits
 from ansatz.storage import RunLock
 from ansatz.tuning.inner_folds import InnerFolds
 from ansatz.tuning.journal import Journal, Trial
-from ansatz.tuning.result import Tuning, finished_search, save_search
 from ansatz.tuning.search import best_of, require_optuna, search
 from ansatz.tuning.search_problem import SHARE, build_search, default_point
+from ansatz.tuning.search_result import Tuning, finished_search, save_search
 
 
 @with_signature(TuneOptions)

@@ -185,7 +185,7 @@ def test_values_that_cutting_would_ruin_are_refused(augment):
 
 
 @pytest.mark.filterwarnings("error")
-def test_noise_that_drowns_a_signal_is_told():
+def test_noise_that_drowns_a_signal_is_noted():
     volts = 1e-5 * torch.randn(4, 1, 100)
     with pytest.warns(
         UserWarning, match=r"drowns x, whose standard deviation is .*: relative=True"

@@ -8,7 +8,7 @@ from ansatz.errors import DataError
 
 
 @pytest.mark.parametrize("size", [(30,), (6, 7), (3, 4, 5)])
-def test_every_channel_gets_mean_zero_and_spread_one(size):
+def test_every_channel_gets_mean_zero_and_standard_deviation_one(size):
     x = torch.randn(50, 3, *size) * torch.tensor([1.0, 2.0, 9.0]).view(3, *(1,) * len(size)) + 4
     grids = Grids.of(x, channels="first")
     (z,) = GridPreprocessor.fit(grids).transform(grids)
@@ -32,12 +32,12 @@ def test_a_weight_of_two_is_an_example_twice():
     weight = np.array([1.0, 2, 1, 3, 1, 1])
     twice = x.repeat_interleave(torch.tensor([1, 2, 1, 3, 1, 1]), 0)
     by_weight = GridPreprocessor.fit(Grids.of(x, channels="first"), weight)
-    by_copies = GridPreprocessor.fit(Grids.of(twice, channels="first"))
-    assert by_weight.mean == pytest.approx(by_copies.mean)
-    assert by_weight.scale == pytest.approx(by_copies.scale)
+    by_duplicates = GridPreprocessor.fit(Grids.of(twice, channels="first"))
+    assert by_weight.mean == pytest.approx(by_duplicates.mean)
+    assert by_weight.scale == pytest.approx(by_duplicates.scale)
 
 
-def test_a_channel_without_spread_is_only_shifted():
+def test_a_channel_without_variation_is_only_shifted():
     grids = Grids.of(torch.full((3, 1, 4, 4), 7.0), channels="first")
     (z,) = GridPreprocessor.fit(grids).transform(grids)
     assert_close(z, torch.zeros(3, 1, 4, 4, dtype=torch.float32))
@@ -88,14 +88,19 @@ def test_examples_of_another_shape_or_kind_are_refused():
 
 
 @pytest.mark.parametrize("count, value", [(30, 77), (60, 77), (500, 3), (7, 255)])
-def test_rounding_is_no_spread(count, value):
+def test_rounding_is_not_variation(count, value):
     x = torch.full((count, 2, 20, 20), value, dtype=torch.uint8)
     x[:, 0] = torch.randint(256, (count, 20, 20), dtype=torch.uint8)
     found = GridPreprocessor.fit(Grids.of(x, "first"))
     assert found.scale[1] == 1 and 0.2 < found.scale[0] < 0.4
 
 
-def test_large_values_of_little_spread_keep_it():
+def test_large_values_of_little_variation_keep_it():
     x = 1000 + torch.randn(50, 1, 6, 6)
     found = GridPreprocessor.fit(Grids.of(x, "first"))
     assert found.scale[0] == pytest.approx(x.std(correction=0).item(), rel=1e-4)
+
+
+def test_the_state_of_format_2_is_still_read():
+    old = {"structure": "grid", "shape": [1, 2, 2], "mean": [0.5], "spread": [2.0], "unit": 1.0}
+    assert GridPreprocessor.from_state(old).scale == [2.0]

@@ -48,7 +48,7 @@ def test_folders_of_images_are_classes(tmp_path):
     assert table.notes == ["no images in c: left out."] and is_grids(tmp_path)
 
 
-def test_a_class_with_one_image_is_told(tmp_path):
+def test_a_class_with_one_image_is_noted(tmp_path):
     put(tmp_path, {"a/1.png": shade(1), "a/2.png": shade(2), "b/1.png": shade(3)})
     assert "one image only in class b: it cannot be both" in read_grids(tmp_path).notes[0]
 
@@ -80,13 +80,13 @@ def test_images_alone_have_no_target(tmp_path):
         ({"1.png": shade(1), "2.npy": b""}, "2.npy beside 1.png"),
     ],
 )
-def test_a_folder_that_cannot_be_learned_from_is_refused(tmp_path, images, said):
+def test_a_folder_that_cannot_be_trained_on_is_refused(tmp_path, images, said):
     with pytest.raises(DataError) as caught:
         read_grids(put(tmp_path, images))
     assert said in str(caught.value).replace("\\", "/") and "\n" not in str(caught.value)
 
 
-def test_a_class_that_is_called_like_a_part_is_told(tmp_path):
+def test_a_class_that_is_called_like_a_part_is_noted(tmp_path):
     put(tmp_path, {"train/1.png": shade(1), "new/1.png": shade(2)})
     table = read_grids(tmp_path)
     assert set(table.frame["class"]) == {"train", "new"}
@@ -138,7 +138,7 @@ def test_links_in_a_circle_are_named_or_not_followed(tmp_path):
         read_grids(tmp_path)
 
 
-def test_mixed_sizes_are_fitted_into_the_commonest_and_told(tmp_path):
+def test_mixed_sizes_are_fitted_into_the_commonest_with_a_note(tmp_path):
     put(tmp_path, {f"{k}.png": shade(100) for k in range(3)})
     put(tmp_path, {"wide.png": shade(100, (4, 12))})
     table = read_grids(tmp_path)
@@ -285,7 +285,7 @@ def test_a_table_may_name_files_without_their_endings(tmp_path, cells):
         read_grids(tmp_path / "t.csv", image="id")
 
 
-def test_an_id_that_leads_nowhere_is_told_or_left_out(tmp_path):
+def test_an_id_that_leads_nowhere_is_noted_or_left_out(tmp_path):
     put(tmp_path, {"a.png": shade(1)})
     (tmp_path / "t.csv").write_text("id\na\nb\n")
     with pytest.raises(DataError, match=r"b does not exist, and no image beside it is called so"):
@@ -709,7 +709,7 @@ def test_a_size_that_is_asked_for_comes_with_the_image_s_own(folder):
     assert [each.size for each in found] == [(4, 6), (5, 5), (8, 4)]
 
 
-def test_damaged_files_are_refused_or_left_out_and_told(folder):
+def test_damaged_files_are_refused_or_left_out_with_a_note(folder):
     (folder / "1.png").write_text("none")
     with pytest.raises(DataError, match=r"1.png is not an image.*--skip-corrupt"):
         list(read_each(folder, notes=[]))

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from ansatz.data.grids import Grids, GridTable, Masks, read_grids
-from ansatz.data.grids.tiles import Cut, cut_tiles
+from ansatz.data.grids.tiles import TileCuts, cut_tiles
 from ansatz.errors import DataError, UsageError
 
 SCENES = {  # (C, *size), tiles, place of the longest axis in size
@@ -90,7 +90,7 @@ def test_a_cell_filled_in_is_the_mirrored_image_and_has_no_label():
 def test_the_length_differs_by_a_cell_at_most():
     for pixels in range(16, 90):
         for tiles in range(2, pixels // 8 + 1):
-            cut = Cut(tiles, -1, pixels)
+            cut = TileCuts(tiles, -1, pixels)
             blocks = [cut.block(np.arange(pixels), k, fill=-1) for k in range(tiles)]
             assert {len(block) for block in blocks} == {cut.length}
             assert max((block < 0).sum() for block in blocks) <= 1
@@ -128,7 +128,7 @@ def test_columns_go_with_every_tile():
     assert table.frame["age"].tolist() == [0, 0, 1, 1]
 
 
-def test_a_tile_without_a_label_is_left_out_and_told(tmp_path):
+def test_a_tile_without_a_label_is_left_out_with_a_note(tmp_path):
     folder = scene_folder(tmp_path / "s", empty=range(10, 30))
     table = read_grids(folder, tiles=5)  # of 48 pixels: 9, 10, 9, 10 and 10
     assert table.frame["tile"].tolist() == [1, 2, 4, 5]

@@ -15,7 +15,8 @@ from ansatz.outcomes.report.horizons import (
     reference_curve,
 )
 from ansatz.outcomes.report.survival_calibration import section
-from ansatz.report import coverage, gather, pit, quantile_residuals, residual_panels
+from ansatz.report import gather, pit, quantile_residuals, residual_panels
+from ansatz.report import interval_coverage as intervals
 
 
 def cohort(n=400, seed=0):
@@ -96,7 +97,7 @@ def test_every_section_of_a_survival_model_can_be_written(likelihood):
     assert float(table.rows[0][1]) == pytest.approx(
         model.evaluate(x[test], y[test])["c_index"], abs=1e-3
     )
-    for module in (pit, coverage, quantile_residuals, residual_panels):
+    for module in (pit, intervals, quantile_residuals, residual_panels):
         assert module.section(evidence).parts
     assert "censoring is independent" in found.parts[-1].text
 

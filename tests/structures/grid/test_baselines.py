@@ -57,7 +57,7 @@ def test_the_constant_masks_have_the_entropy_of_the_labels():
     assert metrics["pixel_error"] == pytest.approx(share)
 
 
-def test_cells_without_a_label_are_not_judged():
+def test_pixels_without_a_label_are_not_evaluated():
     masks = np.zeros((4, 8, 8), int)
     masks[:, :2], masks[:, 4:] = 1, -1
     images = np.zeros((4, 8, 8))
@@ -127,7 +127,7 @@ def test_it_is_ridge_regression_in_the_cells(monkeypatch):
     np.testing.assert_allclose(found, expected, atol=0.02 * y.std())
 
 
-def test_its_spread_is_that_of_rows_it_did_not_see(monkeypatch):
+def test_its_dispersion_is_that_of_rows_it_did_not_see(monkeypatch):
     monkeypatch.setattr(grid_ridge, "PENALTIES", (0.1,))  # nearly all of y is explained inside
     (x, y), (new, truth) = ramps()
     model = fit_ridge_grid(Normal(), Regressor().read(x, y), seed=0)

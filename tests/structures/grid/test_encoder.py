@@ -49,9 +49,9 @@ def test_names_records_and_augmentations_are_the_same(said):
     assert torch.equal(weight(said), weight([Flip(), Noise()]))
 
 
-def test_it_is_kept_with_the_model_and_told(tmp_path):
+def test_it_is_kept_with_the_model_with_a_note(tmp_path):
     model = Classifier(**LINEAR, augment=[Shift(1), Noise(0.1)]).fit(IMAGES, LABELS)
-    assert "varied examples (shift, noise)" in model.recipe_.sentence("linear_grid")
+    assert "augmented examples (shift, noise)" in model.recipe_.sentence("linear_grid")
     model.save(tmp_path / "model")
     loaded = ansatz.load(tmp_path / "model")
     assert loaded.recipe_ == model.recipe_

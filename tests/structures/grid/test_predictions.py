@@ -54,7 +54,7 @@ def test_predictions_follow_the_order_of_the_examples(model):
     )
 
 
-def test_a_model_of_bytes_standardises_them_by_the_mean_and_spread_of_all_cells(model):
+def test_a_model_of_bytes_standardises_them_by_the_mean_and_scale_of_all_pixels(model):
     images, _ = digits()
     learned = model.model_.encoder.preprocessor
     everything = images.astype(float) / 255

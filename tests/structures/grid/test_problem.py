@@ -49,7 +49,7 @@ def test_a_likelihood_that_is_named_is_taken():
     assert build_problem(np.arange(12) % 3, likelihood="poisson").candidates == ["poisson"]
 
 
-def test_examples_without_a_target_are_left_out_and_told():
+def test_examples_without_a_target_are_left_out_with_a_note():
     problem = build_problem([0.5, np.nan, 1.5] * 4)
     assert len(problem.frame) == len(problem.rows) == 8
     assert "left out: 4" in " ".join(problem.notes)
@@ -136,14 +136,14 @@ def test_examples_for_validation_stop_the_fit(tmp_path):
     assert (job.part[parts.learn][parts.valid] == "validation").all() and len(parts.valid) == 4
 
 
-def test_a_pass_is_over_what_is_learned_from_where_data_bring_their_validation(tmp_path):
+def test_a_pass_is_over_training_examples_where_data_bring_their_validation(tmp_path):
     folder = in_folders(tmp_path, train=20, valid=20, test=6)
     settings = {"network": "linear_grid", "options": {"epochs": 3, "batch_size": 10}}
     fit = ansatz.fit(folder, **settings)
     assert fit.epochs == 3 and "stopping on 50% held-out rows" in fit.recipe["recipe"]
 
 
-def test_a_class_that_only_the_test_has_is_told(tmp_path):
+def test_a_class_that_only_the_test_has_is_noted(tmp_path):
     folder = in_folders(tmp_path, train=20, test=6)
     (folder / "test" / "new").mkdir()
     Image.fromarray(np.zeros((8, 8), np.uint8)).save(folder / "test" / "new" / "0.png")

@@ -157,7 +157,7 @@ def test_channels_are_found_by_their_number(tmp_path, count, last):
         assert_array_equal(read_like(model.model_, data).grids.load(), x)
 
 
-def test_volumes_are_read_as_the_fit_was_told(tmp_path):
+def test_volumes_are_read_as_the_fit_did(tmp_path):
     x = np.random.default_rng(0).normal(size=(12, 6, 6, 6)).astype(np.float32)
     np.savez(tmp_path / "v.npz", x=x, y=[0, 1] * 6)
     model = fit(tmp_path, tmp_path / "v.npz", channels="none", **CELLS)
@@ -184,7 +184,7 @@ def test_dropped_columns_are_no_part_of_a_signal(tmp_path):
         grid_problem(frame, ColumnRoles(), drop=["id"])
 
 
-def test_a_model_made_by_its_class_was_told_nothing(tmp_path):
+def test_a_model_made_by_its_class_has_no_options_of_a_fit(tmp_path):
     x = noise(8, 6, 6)
     model = Segmenter(network="linear_pixels", epochs=1).fit(x, x > 100)
     assert len(read_like(model.model_, {"x": x, "masks": (x > 100).astype(int)})) == 8
@@ -263,7 +263,7 @@ def test_a_single_image_needs_an_axis_in_front():
 
 
 @pytest.mark.filterwarnings("error")
-def test_numbers_in_another_unit_than_the_fits_are_told():
+def test_numbers_in_another_unit_than_the_fits_are_noted():
     shares = IMAGES / 255
     model = Classifier(**QUICK).fit(shares, np.arange(12) % 2)
     for other in (255 * shares, shares / 255):

@@ -67,7 +67,7 @@ def test_an_augmentation_of_a_damaged_recipe_is_refused():
         Recipe.model_validate_json('{"augment": [{"cells": 2}]}')
 
 
-def test_a_linear_model_of_few_examples_keeps_its_spread():
+def test_a_linear_model_of_few_examples_keeps_its_dispersion():
     """Fewer discs than cells: neither penalised nor stopped, its score goes to thousands."""
     rng = np.random.default_rng(0)
     i, j = np.mgrid[:32, :32]
@@ -123,7 +123,7 @@ def test_a_saved_model_answers_alike(fitted, tmp_path):
     images, _ = examples()
     np.testing.assert_array_equal(again.predict_proba(images), fitted.predict_proba(images))
     assert again.recipe_.symmetry == "dihedral"
-    assert "turns and mirror images" in again.recipe_.sentence("unet")
+    assert "rotations and flips" in again.recipe_.sentence("unet")
 
 
 def test_few_images_alone_are_averaged():
@@ -131,7 +131,7 @@ def test_few_images_alone_are_averaged():
         return choose_grid_recipe(rows, InputSpec.grid(1, *size), masks=True).symmetry
 
     assert of(20, 512, 512) == "dihedral" and of(20, 300, 400) == "dihedral"
-    assert of(20, 100, 120) == "flip"  # pieces that are not square are not turned
+    assert of(20, 100, 120) == "flip"  # crops that are not square are not rotated
     assert of(100, 512, 512) is None and of(20, 64) is None and of(20, 32, 32, 32) is None
 
 

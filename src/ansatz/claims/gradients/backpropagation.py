@@ -9,7 +9,7 @@ from ansatz.claims.claim import Figure
 from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
-from ansatz.training.fast.network import Backpropagation, derivative_of
+from ansatz.training.fast.numpy_mlp import Backpropagation, derivative_of
 
 STEPS = tuple(10.0**-k for k in range(1, 10))
 

@@ -10,7 +10,7 @@ from ansatz.figures.style import INK, LINEAR, MODEL
 from ansatz.likelihoods import Normal
 from ansatz.networks import MLP
 from ansatz.training import Callback, GradientStep, Supervised, Trainer
-from ansatz.training.callbacks import Record, Run
+from ansatz.training.run import Record, Run
 
 
 class Memory(Callback):

@@ -13,7 +13,7 @@ from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.layout import as_values, channels_first, doubtful_images
 from ansatz.data.grids.masks import Masks
-from ansatz.data.grids.options import Options
+from ansatz.data.grids.options import GridReading
 from ansatz.errors import DataError
 
 _INPUTS = ("x", "images", "image", "img", "imgs", "data", "inputs", "volumes", "signals", "t1")
@@ -23,7 +23,7 @@ _NAMES = ("class_names", "label_names", "classes_names")
 _PARTS = {"train": "train", "val": "validation", "valid": "validation", "test": "test"}
 
 
-def from_arrays(arrays: Mapping[str, Any], origin: str, options: Options) -> GridTable:
+def from_arrays(arrays: Mapping[str, Any], origin: str, options: GridReading) -> GridTable:
     """Named arrays as grids with their table.
 
     ``x`` (or images, data, inputs, volumes, signals) are the grids; an array of the same pixels

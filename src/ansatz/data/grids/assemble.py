@@ -17,7 +17,7 @@ from ansatz.data.grids.images import choose_kind, image_files, look_at
 from ansatz.data.grids.listing import Listing, family, report_damaged
 from ansatz.data.grids.mask_files import mask_files
 from ansatz.data.grids.masks import Masks
-from ansatz.data.grids.options import Options, refuse_given
+from ansatz.data.grids.options import GridReading, refuse_given
 from ansatz.data.grids.stacks import stack_files
 from ansatz.data.grids.volumes import array_files
 from ansatz.errors import DataError, ResourceError, UsageError
@@ -25,7 +25,7 @@ from ansatz.errors import DataError, ResourceError, UsageError
 _LARGE = 1024 * 1024  # pixels
 
 
-def assemble(listing: Listing, options: Options) -> GridTable:
+def assemble(listing: Listing, options: GridReading) -> GridTable:
     """Looks at all files, chooses what they become, reads them, leaves out what is damaged."""
     import pandas as pd
 
@@ -68,7 +68,7 @@ Coded = tuple[GridFiles, tuple[str, ...]] | None  # mask files and the names of 
 def _choose(
     families: set[Any],
     listing: Listing,
-    options: Options,
+    options: GridReading,
     damaged: dict[int, DataError],
     notes: list[str],
 ) -> tuple[GridFiles, Coded]:
@@ -88,7 +88,7 @@ def _kind(files: GridFiles, coded: Coded) -> tuple[Any, ...]:
 
 
 def _images(
-    listing: Listing, options: Options, damaged: dict[int, DataError], notes: list[str]
+    listing: Listing, options: GridReading, damaged: dict[int, DataError], notes: list[str]
 ) -> tuple[GridFiles, Coded]:
     looks = look_at(listing.places, options.limits, damaged)
     if listing.masks:
@@ -132,7 +132,7 @@ def _images(
 def _compare_sizes(
     listing: Listing,
     looks: Sequence[Look | None],
-    options: Options,
+    options: GridReading,
     damaged: dict[int, DataError],
 ) -> None:
     """A mask has the size of its image."""
@@ -159,7 +159,7 @@ def _rows(store: Tensor | GridFiles, kept: np.ndarray) -> Tensor | GridFiles:
     return store if len(kept) == len(store) else store[kept]
 
 
-def _from_files(grids: Grids, options: Options) -> str:
+def _from_files(grids: Grids, options: GridReading) -> str:
     if options.memory <= 1:  # --stream
         return "the examples are read from their files as they are needed."
     said = "a quarter of what is free" if options.memory_limit is None else "the limit"

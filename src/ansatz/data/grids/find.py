@@ -10,7 +10,7 @@ from ansatz.data.grids.arrays import is_idx
 from ansatz.data.grids.folder import list_folder, list_inputs
 from ansatz.data.grids.image_file import Limits, count_pages
 from ansatz.data.grids.listing import Listing, family, report_damaged
-from ansatz.data.grids.options import Options, refuse_given
+from ansatz.data.grids.options import GridReading, refuse_given
 from ansatz.data.grids.path_table import list_table
 from ansatz.errors import DataError, UsageError
 
@@ -18,7 +18,7 @@ ARRAYS = (".npz", ".npy")  # files of many examples
 _TABLES = frozenset(".csv .tsv .txt .parquet .pq .arrow .feather .ipc".split())
 
 
-def list_files(data: Any, options: Options) -> Listing | None:
+def list_files(data: Any, options: GridReading) -> Listing | None:
     """The files that hold one example each; None where data are arrays or a data set's name."""
     listing = _list(data, options, options.image, options.masks)
     if listing is None or not _are_images(listing):
@@ -57,7 +57,7 @@ def is_data_set(data: Any) -> bool:
     return isinstance(data, str) and data in names() and not Path(data).exists()
 
 
-def _list(data: Any, options: Options, image: str | None, masks: Any) -> Listing | None:
+def _list(data: Any, options: GridReading, image: str | None, masks: Any) -> Listing | None:
     if isinstance(data, str | PathLike):
         return _list_path(str(data), options, image, masks)
     if hasattr(data, "columns"):
@@ -71,7 +71,7 @@ def _are_images(listing: Listing) -> bool:
     return all(family(path) == "image" for path in (*listing.paths, *listing.masks))
 
 
-def _list_path(given: str, options: Options, image: str | None, masks: Any) -> Listing | None:
+def _list_path(given: str, options: GridReading, image: str | None, masks: Any) -> Listing | None:
     if is_data_set(given):
         return None
     path = Path(given)
@@ -99,7 +99,7 @@ def _list_path(given: str, options: Options, image: str | None, masks: Any) -> L
     )
 
 
-def _one_file(path: Path, given: str, options: Options, masks: Any) -> Listing:
+def _one_file(path: Path, given: str, options: GridReading, masks: Any) -> Listing:
     listing = Listing(given, [path], [path.name], {"image": [path.name]})
     if masks is None or not options.outcomes:
         return listing

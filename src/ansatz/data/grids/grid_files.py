@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ansatz.data.grids.image_file import kept_open
-from ansatz.data.grids.places import Page, Place, Tile
+from ansatz.data.grids.places import Page, Place, TilePlace
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -50,7 +50,7 @@ _LONGEST = 256  # pages
 def in_runs(
     function: Callable[[int], R],
     numbers: Sequence[int],
-    places: Sequence[Place | Tile],
+    places: Sequence[Place | TilePlace],
     *,
     ahead: int,
 ) -> Iterator[R]:
@@ -70,7 +70,7 @@ def in_runs(
 
 
 def _runs(
-    numbers: Sequence[int], places: Sequence[Place | Tile], longest: int
+    numbers: Sequence[int], places: Sequence[Place | TilePlace], longest: int
 ) -> Iterator[list[int]]:
     def key(number: int) -> object:
         place = places[number]
@@ -97,7 +97,7 @@ class GridFiles(NamedTuple):
         digests: ``(N,)`` uint64, hashes of the decoded contents; None if nobody has looked.
     """
 
-    paths: tuple[Place | Tile, ...]
+    paths: tuple[Place | TilePlace, ...]
     names: tuple[str, ...]
     read: Callable[[Any], np.ndarray]
     shape: tuple[int, ...]

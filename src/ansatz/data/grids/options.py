@@ -12,7 +12,7 @@ from ansatz.data.streams.available import SHARE, available_memory, parse_bytes
 from ansatz.errors import UsageError
 
 
-class GridOptions(TypedDict, total=False):
+class ReadGridsOptions(TypedDict, total=False):
     """Options of :func:`~ansatz.data.grids.read_grids`, which describes them."""
 
     size: int | Sequence[int] | None
@@ -35,7 +35,7 @@ class GridOptions(TypedDict, total=False):
 
 def require_known(names: Iterable[str]) -> None:
     """Rejects a name that is not an option, with the nearest one that is."""
-    known = GridOptions.__annotations__
+    known = ReadGridsOptions.__annotations__
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -43,7 +43,7 @@ def require_known(names: Iterable[str]) -> None:
             raise UsageError(f"read_grids has no option '{name}'. {hint}")
 
 
-class Options(NamedTuple):
+class GridReading(NamedTuple):
     """Validated options of :func:`~ansatz.data.grids.read_grids`, which describes them."""
 
     size: tuple[int, ...] | None = None
@@ -64,7 +64,7 @@ class Options(NamedTuple):
     target: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, **given: Unpack[GridOptions]) -> "Options":
+    def of(cls, **given: Unpack[ReadGridsOptions]) -> "GridReading":
         """Checks the options of :func:`~ansatz.data.grids.read_grids`."""
         require_known(given)
         on_corrupt, pages = given.get("on_corrupt", "refuse"), given.get("pages", "auto")

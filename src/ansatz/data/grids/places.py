@@ -24,10 +24,10 @@ def file_of(place: Place) -> Path:
     return place.path if isinstance(place, Page) else place
 
 
-class Tile(NamedTuple):
+class TilePlace(NamedTuple):
     """A tile by the file or page that it is cut from and its place in it."""
 
-    place: "Place | Tile"
+    place: "Place | TilePlace"
     number: int
 
     def __str__(self) -> str:

@@ -18,13 +18,13 @@ from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.image import look
 from ansatz.data.grids.layout import as_values, channels_first
 from ansatz.data.grids.listing import ADVICE, Listing, family, report_damaged
-from ansatz.data.grids.options import GridOptions, Options, refuse_given
+from ansatz.data.grids.options import GridReading, ReadGridsOptions, refuse_given
 from ansatz.data.grids.tiles import cut_tiles
 from ansatz.data.grids.volumes import load_array
 from ansatz.errors import DataError, UsageError
 
 
-def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
+def read_grids(data: Any, **options: Unpack[ReadGridsOptions]) -> GridTable:
     """Reads images, signals or volumes with whatever is known about each of them.
 
     Args:
@@ -66,7 +66,7 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
         >>> read_grids(np.zeros((5, 32, 32, 3), np.uint8)).grids
         Grids(5 of shape (3, 32, 32), uint8, in memory)
     """
-    how = Options.of(**options)
+    how = GridReading.of(**options)
     masks = how.masks
     if isinstance(data, GridTable):
         return _in_tiles(data, how)
@@ -98,7 +98,7 @@ def read_grids(data: Any, **options: Unpack[GridOptions]) -> GridTable:
     return _in_tiles(table, how)
 
 
-def _in_tiles(table: GridTable, options: Options) -> GridTable:
+def _in_tiles(table: GridTable, options: GridReading) -> GridTable:
     if options.tiles is None:
         return table
     if table.masks is None:
@@ -115,7 +115,7 @@ def _holds_rows(data: Any) -> bool:
     return not isinstance(data, Grids | np.ndarray | Tensor)
 
 
-def _read_arrays(given: str, options: Options) -> GridTable:
+def _read_arrays(given: str, options: GridReading) -> GridTable:
     """Files that hold all examples, and data sets by name."""
     if is_data_set(given):
         return _data_set(given, options)
@@ -135,7 +135,7 @@ def _called(data: Any) -> str:
     return str(data) if isinstance(data, str | PathLike) else "what was given"
 
 
-def _data_set(name: str, options: Options) -> GridTable:
+def _data_set(name: str, options: GridReading) -> GridTable:
     from ansatz.data.registry import load
 
     found = load(name)
@@ -159,7 +159,9 @@ def _data_set(name: str, options: Options) -> GridTable:
     return GridTable(name, frame, found.grids, found.masks, [], target)
 
 
-def _from_array(data: Any, masks: Any, options: Options, origin: str = "the array") -> GridTable:
+def _from_array(
+    data: Any, masks: Any, options: GridReading, origin: str = "the array"
+) -> GridTable:
     import pandas as pd
 
     if masks is not None:
@@ -179,7 +181,7 @@ def _from_array(data: Any, masks: Any, options: Options, origin: str = "the arra
     return GridTable(origin, pd.DataFrame(index=range(len(grids))), grids)
 
 
-def _from_idx(path: Path, options: Options) -> GridTable:
+def _from_idx(path: Path, options: GridReading) -> GridTable:
     values = read_idx(path)
     if values.ndim < 2:
         raise DataError(f"{path} holds labels; give the file of images that belongs to it.")
@@ -235,13 +237,15 @@ class Each(NamedTuple):
     stack: str | None = None
 
 
-def read_each(data: Any, *, notes: list[str], **reading: Unpack[GridOptions]) -> Iterator[Each]:
+def read_each(
+    data: Any, *, notes: list[str], **reading: Unpack[ReadGridsOptions]
+) -> Iterator[Each]:
     """A table for each file, or for each page where pages are images.
 
     What is not a list of files (arrays, a data set by name) is one table.
     """
     reading["outcomes"] = False
-    options = Options.of(**reading)
+    options = GridReading.of(**reading)
     listing = None if options.signals else list_files(data, options)
     if listing is None:
         table = read_grids(data, **reading)

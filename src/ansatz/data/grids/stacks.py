@@ -16,7 +16,7 @@ from ansatz.data.grids.layout import check_shape
 from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.mask_files import open_mask, values_of_all
 from ansatz.data.grids.masks import class_names, codes_of
-from ansatz.data.grids.options import Options
+from ansatz.data.grids.options import GridReading
 from ansatz.data.grids.places import Page
 from ansatz.data.grids.volumes import LIMIT_BYTES
 from ansatz.errors import DataError
@@ -47,7 +47,7 @@ def look_through(path: Path, limits: Limits) -> list[Look]:
 
 
 def stack_files(
-    listing: Listing, options: Options, damaged: dict[int, DataError], notes: list[str]
+    listing: Listing, options: GridReading, damaged: dict[int, DataError], notes: list[str]
 ) -> tuple[GridFiles, tuple[GridFiles, tuple[str, ...]] | None]:
     """Files of as many pages of one size, each a volume, and their masks if they have some.
 

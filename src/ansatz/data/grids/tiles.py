@@ -12,14 +12,14 @@ from ansatz.data.grids.grid_files import GridFiles
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids, digest
 from ansatz.data.grids.masks import KEPT_AS, Masks
-from ansatz.data.grids.places import Tile
+from ansatz.data.grids.places import TilePlace
 from ansatz.errors import UsageError
 
 SHORTEST = 8  # pixels along a tile: of fewer, most have a border for a neighbour
 _AXES = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
 
-class Cut(NamedTuple):
+class TileCuts(NamedTuple):
     r"""Cuts a grid into N blocks of equal length along an axis of n pixels.
 
     .. math:: b_k = \lfloor k n / N \rfloor, \qquad L = \lceil n / N \rceil, \qquad k = 0, ..., N
@@ -52,8 +52,8 @@ def cut_tiles(table: GridTable, tiles: int) -> GridTable:
     """Cuts every example with its mask into tiles along its longest axis.
 
     One scene with its mask, or one volume with a few annotated slices, cannot be split;
-    its tiles can. :class:`Cut` says which pixels a tile holds. Tiles without any label are left
-    out, with a note.
+    its tiles can. :class:`TileCuts` defines which pixels a tile holds. Tiles without any label
+    are left out, with a note.
 
     Shapes:
         - grids: ``(B, C, *size)`` to ``(B N, C, *tile)``, the tiles of an example together;
@@ -65,7 +65,7 @@ def cut_tiles(table: GridTable, tiles: int) -> GridTable:
     pixels = max(size)
     place = size.index(pixels)
     _require_length(table.origin, pixels, tiles)
-    cut = Cut(tiles, place - len(size), pixels)
+    cut = TileCuts(tiles, place - len(size), pixels)
     frame = table.frame.iloc[np.repeat(np.arange(len(table)), tiles)].reset_index(drop=True)
     if "tile" not in frame.columns:
         frame.insert(0, "tile", np.tile(np.arange(1, tiles + 1), len(table)))
@@ -108,7 +108,7 @@ def _names(grids: Grids, tiles: int) -> list[str] | None:
     return [f"{name} tile {k + 1}" for name in grids.names for k in range(tiles)]
 
 
-def _cut(grids: Grids, cut: Cut, fill: int | None = None) -> Tensor | GridFiles:
+def _cut(grids: Grids, cut: TileCuts, fill: int | None = None) -> Tensor | GridFiles:
     """Cuts the store of grids or masks into tiles, in memory or in files as it was."""
     store = grids._store
     block = list(store.shape if isinstance(store, GridFiles) else store.shape[1:])
@@ -120,7 +120,7 @@ def _cut(grids: Grids, cut: Cut, fill: int | None = None) -> Tensor | GridFiles:
             kept[:] = each
         return made
     return GridFiles(
-        tuple(Tile(path, k) for path in store.paths for k in range(cut.tiles)),
+        tuple(TilePlace(path, k) for path in store.paths for k in range(cut.tiles)),
         tuple(_names(grids, cut.tiles) or ()),
         partial(_read, read=store.read, cut=cut, fill=fill),
         tuple(block),
@@ -129,12 +129,14 @@ def _cut(grids: Grids, cut: Cut, fill: int | None = None) -> Tensor | GridFiles:
     )
 
 
-def _blocks(grids: Grids, cut: Cut, fill: int | None) -> Iterator[np.ndarray]:
+def _blocks(grids: Grids, cut: TileCuts, fill: int | None) -> Iterator[np.ndarray]:
     """All tiles in order, ``(C, *tile)`` each; a file is decoded once."""
     store = grids._store
     arrays = store.numpy() if isinstance(store, Tensor) else store.arrays()
     return (cut.block(each, k, fill) for each in arrays for k in range(cut.tiles))
 
 
-def _read(tile: Tile, read: Callable[[Any], np.ndarray], cut: Cut, fill: int | None) -> np.ndarray:
+def _read(
+    tile: TilePlace, read: Callable[[Any], np.ndarray], cut: TileCuts, fill: int | None
+) -> np.ndarray:
     return cut.block(read(tile.place), tile.number, fill)

@@ -16,7 +16,7 @@ from ansatz.data.grids.image_file import check_file
 from ansatz.data.grids.layout import Channels, as_values, channels_first, check_shape
 from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.masks import class_names, codes_of, refuse_colour, values_in
-from ansatz.data.grids.options import Options
+from ansatz.data.grids.options import GridReading
 from ansatz.errors import DataError
 
 _HEADER, _HEADER_2 = 348, 540  # bytes of NIfTI-1 and of NIfTI-2
@@ -149,7 +149,7 @@ def load_array(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
 
 
 def array_files(
-    listing: Listing, options: Options, damaged: dict[int, DataError], notes: list[str]
+    listing: Listing, options: GridReading, damaged: dict[int, DataError], notes: list[str]
 ) -> tuple[GridFiles, tuple[GridFiles, tuple[str, ...]] | None]:
     """Array files of one shape, and their masks if they have some; arrays are never resized."""
     first = _first(listing.paths, damaged)
@@ -173,7 +173,7 @@ def array_files(
     return files, (masks, named)
 
 
-def _place(array: np.ndarray, path: Path, options: Options) -> Channels:
+def _place(array: np.ndarray, path: Path, options: GridReading) -> Channels:
     """NIfTI says what its axes are; an array of three large axes is a volume."""
     if options.place != "auto":
         return options.place

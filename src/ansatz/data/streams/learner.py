@@ -7,8 +7,8 @@ import numpy as np
 from ansatz.data.categorical import MISSING, _ordered, spelled
 from ansatz.data.columns import Column
 from ansatz.data.dates import PARTS
-from ansatz.data.numbers import number_columns, numbers_of
-from ansatz.data.numeric import Curve, NumericState, _moments, refuse_infinite
+from ansatz.data.number_columns import number_columns, numbers_of
+from ansatz.data.numeric import NumericState, QuantileMap, _moments, refuse_infinite
 from ansatz.data.preprocessing import EMBED_ABOVE, Preprocessor, _bend
 from ansatz.errors import DataError
 
@@ -178,10 +178,10 @@ class Learner:
             )
 
 
-def _bent(values: np.ndarray, weight: np.ndarray) -> tuple[Curve, float, float]:
+def _bent(values: np.ndarray, weight: np.ndarray) -> tuple[QuantileMap, float, float]:
     """The curve of a sample, and mean and standard deviation of its scores."""
     refuse_infinite(values, [""])
-    curve = Curve.fit(values[:, 0], weight)
+    curve = QuantileMap.fit(values[:, 0], weight)
     moments = Moments(1)
     moments.add(curve.scores(values[:, 0])[:, None], weight)
     return curve, float(moments.mean[0]), float(moments.deviation[0])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Trained
     from ansatz.fitting.recipe import Recipe
-    from ansatz.fitting.task import Plan
+    from ansatz.fitting.task import TrainingPlan
     from ansatz.training import History, Step
 
 
@@ -103,13 +103,13 @@ class Fitted(NamedTuple):
 
     posterior: Posterior
     history: "History | None" = None
-    out_of_fold: "OutOfFold | None" = None
+    out_of_fold: "OutOfFoldPredictions | None" = None
     recalibration: Any = None  # a Recalibration
     step: "Step | None" = None  # that can go on, for partial_fit
     notes: tuple[str, ...] = ()
 
 
-class OutOfFold(Protocol):
+class OutOfFoldPredictions(Protocol):
     """Predictives of training rows by networks that were not trained on them."""
 
     def served(self) -> "Iterator[tuple[Tensor, Likelihood, Tensor]]":
@@ -134,14 +134,18 @@ class Inference(Protocol):
         ...
 
     def fit(
-        self, plan: "Plan", job: "Job", likelihood: Likelihood, previous: Posterior | None = None
+        self,
+        plan: "TrainingPlan",
+        job: "Job",
+        likelihood: Likelihood,
+        previous: Posterior | None = None,
     ) -> Fitted:
         """Infers the weights from the rows of a job."""
         ...
 
     def update(
         self,
-        plan: "Plan",
+        plan: "TrainingPlan",
         job: "Job",
         likelihood: Likelihood,
         previous: Posterior | None,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ansatz.fitting.column_roles import ColumnRoles
-    from ansatz.fitting.contracts.structure import Linear, Structure
+    from ansatz.fitting.contracts.structure import LinearBaseline, Structure
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Given, Model
     from ansatz.fitting.task import Settings
@@ -124,7 +124,7 @@ class Outcome(Protocol):
         """The likelihood of such outcomes; with a constant dispersion where rows are few."""
         ...
 
-    def solve(self, structure: "Structure", likelihood: Likelihood, job: "Job") -> "Linear":
+    def solve(self, structure: "Structure", likelihood: Likelihood, job: "Job") -> "LinearBaseline":
         """The exact linear model of the outcomes."""
         names = None if self.labels is None else [str(name) for name in self.labels]
         if names is None and likelihood.name in ("dirichlet", "multivariate_normal"):

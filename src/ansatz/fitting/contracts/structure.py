@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.read_again import Notify, ReadAgain
     from ansatz.fitting.recipe import Recipe
     from ansatz.fitting.request import Request
-    from ansatz.fitting.split import Split
+    from ansatz.fitting.split import SplitJob
     from ansatz.fitting.task import Task
     from ansatz.linear import LinearFit
     from ansatz.symmetry import Group
@@ -53,7 +53,7 @@ class Feed(NamedTuple):
     normalizes: bool = False  # whether the network normalizes within a batch
 
 
-class Linear(NamedTuple):
+class LinearBaseline(NamedTuple):
     """A maximum-likelihood linear model in the plainest features of a structure."""
 
     posterior: "Posterior"
@@ -120,7 +120,7 @@ class Structure(Protocol):
         """The problem of a request; rows that stay on disk are there as long as it lasts."""
         return nullcontext(self.problem(request.data, request.column_roles(), **how))
 
-    def split(self, problem: "Problem", task: "Task", job: "Job", test: float) -> "Split | None":
+    def split(self, problem: "Problem", task: "Task", job: "Job", test: float) -> "SplitJob | None":
         """A split of its own, where that by rows, groups and time does not do."""
         return None
 
@@ -139,7 +139,7 @@ class Structure(Protocol):
             model: fitted.
             data: where they are.
             outcomes: whether they are evaluated: those without a target are left out.
-            options: of :class:`~ansatz.fitting.options.tables.ReadingOutcomes`, validated.
+            options: of :class:`~ansatz.fitting.options.commands.ReadingOutcomes`, validated.
             notify: takes notes.
         """
         ...
@@ -275,7 +275,7 @@ class Structure(Protocol):
         *,
         class_names: list[str] | None = None,
         null: bool = False,
-    ) -> Linear | None:
+    ) -> LinearBaseline | None:
         """The exact linear model of a likelihood; None where there is none that is solved."""
         return None
 

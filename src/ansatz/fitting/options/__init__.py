@@ -2,6 +2,6 @@
 
 from ansatz.fitting.options.option import Option as Option
 from ansatz.fitting.options.option import declared as declared
-from ansatz.fitting.options.tables import FitCommand as FitCommand
-from ansatz.fitting.options.tables import FitOptions as FitOptions
-from ansatz.fitting.options.tables import TuneOptions as TuneOptions
+from ansatz.fitting.options.commands import FitCommand as FitCommand
+from ansatz.fitting.options.commands import FitOptions as FitOptions
+from ansatz.fitting.options.commands import TuneOptions as TuneOptions

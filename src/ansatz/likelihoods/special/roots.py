@@ -19,7 +19,7 @@ def find_root(
     *parameters: Tensor,
     tolerance: float = 1e-10,
 ) -> Tensor:
-    """The zero of an increasing function between ``low`` and ``high``, by bracketed Newton steps.
+    """Finds the zero of an increasing function in a bracket, by Newton steps.
 
     A step that leaves the bracket, or does not halve it often enough, becomes a bisection; a point
     that has converged is left alone, so that the cost is that of the points still moving.
@@ -80,7 +80,7 @@ def positive_quantile(
 def count_search(
     distribution: Distribution, q: Tensor, guess: Tensor, upper: Tensor | None = None
 ) -> Tensor:
-    r"""The smallest count with cdf >= q, by Newton's method on the normal scale in a bracket.
+    r"""Finds the smallest count with cdf >= q, by Newton's method on the normal scale.
 
     .. math:: y \leftarrow y + (\Phi^{-1}(q) - z)\, \phi(z) / p(y), \qquad z = \Phi^{-1}(F(y))
 

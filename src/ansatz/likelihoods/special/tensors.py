@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def elementwise(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
-    """A NumPy function of doubles, computed in double precision and given back as the tensors were.
+    """Applies a NumPy function in double precision; the result is as the tensors were.
 
     There is no gradient: callers that need one supply it, and detach first.
     """
@@ -22,7 +22,7 @@ def elementwise(function: Callable[..., Any], *tensors: Tensor) -> Tensor:
 
 
 def wide(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors in double precision on the CPU, which not every device has; differentiable."""
+    """Converts the tensors to double precision on the CPU, which not every device has."""
     return tuple(t if t.is_meta else t.cpu().double() for t in tensors)
 
 
@@ -72,7 +72,7 @@ class _Once(torch.autograd.Function):
 
 
 def refuse_second_derivative() -> None:
-    """Called by the backward pass of a function whose derivative has no graph of its own.
+    """Raises in a backward pass whose derivative has no graph of its own.
 
     Without it a second derivative would silently leave out what this function adds to it.
     """
@@ -84,7 +84,7 @@ def refuse_second_derivative() -> None:
 
 
 def in_blocks(function: Callable[..., Tensor], *tensors: Tensor, size: int = 2**10) -> Tensor:
-    """``function(*tensors)`` of rows in blocks, so that what it makes of them stays in the cache.
+    """Applies a function to blocks of rows, so that what it makes of them stays in the cache.
 
     A million rows of a hundred nodes each would take a gigabyte, and four times as long.
     """

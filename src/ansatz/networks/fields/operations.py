@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.networks.fields.intervals import (
+from ansatz.networks.fields.receptive_fields import (
     LEAD,
     Arguments,
     Fields,

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ansatz.networks.fields.intervals import (
+from ansatz.networks.fields.receptive_fields import (
     Arguments,
-    Block,
     Fields,
     Find,
+    PoolingWindows,
     Rule,
     merge,
     rules_of,
@@ -71,7 +71,7 @@ def _pool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Fields:
         s, p = _at(arguments.get("stride") or [], axis, k), _at(arguments.get("padding", 0), axis)
         d = _at(arguments.get("dilation", 1), axis)
         place = len(shape) - len(kernel) + axis
-        blocks[place] = Block(k, s, p, d, fields.shape[place])
+        blocks[place] = PoolingWindows(k, s, p, d, fields.shape[place])
         fields = fields.windows(place, _taps(shape[place], k, s, p, d), ratio=(1, s))
     return replace(fields, blocks=tuple(blocks.get(lane or 0) for lane in fields.lanes))
 
@@ -98,8 +98,8 @@ def _unpool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Fields:
     fields = merge([r for r in (own, where) if r is not None], arguments["self"].shape)
     places = range(len(shape) - len(arguments["output_size"]), len(shape))
     blocks = _blocks(where, places)
-    # Indices count the cells of a whole grid: on one of other sizes they are other places.
-    kept = all(block.cells == shape[place] for place, block in list(blocks.items())[1:])
+    # Indices count the pixels of a whole grid: on one of other sizes they are other places.
+    kept = all(block.pixels == shape[place] for place, block in list(blocks.items())[1:])
     if not kept or any(shape[place] > 1 and place not in blocks for place in places):
         whole = fields.hull(places)
         for place in places:
@@ -111,7 +111,7 @@ def _unpool(arguments: Arguments, find: Find, shape: Sequence[int]) -> Fields:
     return fields
 
 
-def _blocks(where: Fields | None, places: Sequence[int]) -> dict[int, Block]:
+def _blocks(where: Fields | None, places: Sequence[int]) -> dict[int, PoolingWindows]:
     """The windows of the pooling that chose the indices, by axis of the tensor."""
     if where is None or not where.blocks:
         return {}
@@ -148,9 +148,9 @@ def _linear(taps: tuple[int, ...]) -> Rule:
             else:
                 place = (units + 0.5) / (scale or new / old) - 0.5
             below = (place + 1e-9).floor()
-            on_a_cell = (place - below).abs() < 1e-8  # the other taps then weigh nothing
+            on_a_pixel = (place - below).abs() < 1e-8  # the other taps then weigh nothing
             index = below.long()[:, None] + torch.tensor(taps)
-            present = ~on_a_cell[:, None] | (torch.tensor(taps) == 0)
+            present = ~on_a_pixel[:, None] | (torch.tensor(taps) == 0)
             fields = fields.windows(axis, index, present=present, ratio=(new, old), clamp=True)
         return fields
 

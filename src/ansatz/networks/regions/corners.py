@@ -24,7 +24,7 @@ def shared_facets(
     return pairs[pairs[:, 0] != pairs[:, 1]]
 
 
-class Intervals:
+class Segments:
     """The cells of [-1, 1], from left to right, all cut at once."""
 
     def __init__(self, low: Array, high: Array, tolerance: float) -> None:

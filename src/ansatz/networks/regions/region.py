@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import ConvexHull
 
 from ansatz.errors import UsageError
-from ansatz.networks.regions.cells import (
-    Bend,
+from ansatz.networks.regions.piecewise_affine import (
     Cells,
     Method,
+    PiecewiseLayer,
     affine_maps,
     cut_by_layers,
     join_cells,
@@ -100,7 +100,7 @@ class LinearRegions(Sequence[Region]):
     biases: Array
     centers: Array
     pieces: Whole
-    layers: Sequence[Bend]
+    layers: Sequence[PiecewiseLayer]
     box: Array
     cells: Cells
 

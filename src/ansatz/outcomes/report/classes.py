@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from torch import Tensor
 
-from ansatz.figures.number import percent, printable
+from ansatz.figures.number_format import percent, printable
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import Estimate, auc_estimate, mean_estimate
 from ansatz.report.baselines import Forecast, estimate_nll
@@ -98,10 +98,10 @@ def _calibration(evidence: Evidence) -> str:
         event = (code == evidence.value).double()
         what = "the predicted class"
     total = float(evidence.weight.sum())
-    said = float((forecast * evidence.weight).sum()) / total
+    predicted = float((forecast * evidence.weight).sum()) / total
     seen = float((event * evidence.weight).sum()) / total
     p = 2 * float(stats.norm.sf(abs(spiegelhalter(event, forecast, evidence.weight))))
-    words = f"the mean probability of {what} is {percent(said)}, its frequency {percent(seen)}"
+    words = f"the mean probability of {what} is {percent(predicted)}, its frequency {percent(seen)}"
     test = f"Spiegelhalter's test, p = {p:.2f}" if p >= 0.01 else "Spiegelhalter's test, p < 0.01"
     verdict = "no miscalibration is detected" if p >= 0.05 else "it is not calibrated"
     return f"{words}; {verdict} ({test})."

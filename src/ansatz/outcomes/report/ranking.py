@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from torch import Tensor
 
-from ansatz.figures.number import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.section import Chapter, Figure, Section, Table
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.fitting.contracts.inference import Predictive
@@ -16,7 +16,7 @@ from ansatz.likelihoods import RankingDistribution
 from ansatz.metrics import Estimate
 from ansatz.outcomes.report.classes import labels_of
 from ansatz.report.baselines import Forecast, estimate_nll
-from ansatz.report.effect import Effect, ratio
+from ansatz.report.effect import EffectSize, ratio
 from ansatz.report.evidence import Evidence
 from ansatz.report.normal_scores import p_text
 from ansatz.report.outcome_report import CURVES, OutcomeReport, Response
@@ -35,7 +35,7 @@ class FirstPlaces(NamedTuple):
 
     observed: Numbers  # ``(K,)`` first places
     expected: Numbers  # ``(K,)``, the sum of their predicted probabilities
-    ratios: list[Effect]  # observed over expected, with intervals
+    ratios: list[EffectSize]  # observed over expected, with intervals
     p_value: float  # of Pearson's chi-square over items
 
 

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz.errors import DataError
-from ansatz.figures.number import number
+from ansatz.figures.number_format import number
 from ansatz.figures.section import Chapter
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import Censored, Cox, DiscreteHazard

@@ -16,7 +16,7 @@ from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.out_of_fold import Folds, choose_folds
-from ansatz.fitting.task import Plan
+from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import build_network, start_objective, train
 from ansatz.likelihoods import Cox, Likelihood
 from ansatz.likelihoods.cox import Fold, out_of_fold_log_risks
@@ -63,7 +63,7 @@ def _fit(structure: Structure, likelihood: Likelihood, learn: Job, seed: int) ->
         return PointPosterior(structure, encoder, trained)
     network = structure.linear_network(learn.target.axis)
     recipe = linear_grid_recipe(count, masks=masks)
-    plan = Plan(structure, network, {}, recipe, seed, {}, {"progress": 0})
+    plan = TrainingPlan(structure, network, {}, recipe, seed, {}, {"progress": 0})
     done = train(plan, learn._replace(valid=None, trainer_options={}), likelihood)
     return PointPosterior(structure, done.encoder, done.trained)
 

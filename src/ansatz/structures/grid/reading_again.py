@@ -94,7 +94,7 @@ class Images(ReadAgain):
         if absent:
             there = ", ".join(map(str, frame.columns)) or "none"
             raise DataError(
-                f"{table.origin}: no '{absent[0]}', which the model predicts, to evaluate by. "
+                f"{table.origin}: no '{absent[0]}' to evaluate by: the model predicts it. "
                 f"Columns: {there}. To predict without it: ansatz predict."
             )
         known = self.model.outcome.known(frame, column_roles)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data import Column, Preprocessor
-from ansatz.data.categorical import MISSING, OTHER, Categorical, spelled
+from ansatz.data.categorical import MISSING, OTHER, CategoricalColumn, spelled
 from ansatz.data.dates import PARTS, as_dates
 from ansatz.data.numeric import CLIP, Bins, Numeric, as_numbers
 from ansatz.errors import UsageError
@@ -50,8 +50,8 @@ class TableColumns(nn.Module):
         self.register_buffer("slope", slope)
         self.register_buffer("blank", (fill - center) * slope)
         self.masked, self.clip = numeric.masked, preprocessor.purpose == "network"
-        self.curves = nn.ModuleDict({str(j): Bend(c) for j, c in numeric.curves.items()})
-        self.bins = nn.ModuleDict({str(j): Cut(b) for j, b in numeric.bins.items()})
+        self.curves = nn.ModuleDict({str(j): QuantileLayer(c) for j, c in numeric.curves.items()})
+        self.bins = nn.ModuleDict({str(j): BinPositions(b) for j, b in numeric.bins.items()})
         self.slots, self.dtype = preprocessor.slots, preprocessor.dtype
         self.order = None if preprocessor.order is None else preprocessor.order.tolist()
         self.coded = nn.ModuleDict()
@@ -110,7 +110,7 @@ class TableColumns(nn.Module):
         return torch.stack(found, 1)
 
 
-class Cut(nn.Module):
+class BinPositions(nn.Module):
     """The positions of a number within the bins of its range, standardised.
 
     Shapes:
@@ -133,7 +133,7 @@ class Cut(nn.Module):
         return torch.where(column.isnan(), 0.0, z)
 
 
-class Bend(nn.Module):
+class QuantileLayer(nn.Module):
     """The map to normal scores, linear between its knots and constant beyond them.
 
     Shapes:
@@ -143,7 +143,7 @@ class Bend(nn.Module):
     values: Tensor
     levels: Tensor
 
-    def __init__(self, curve) -> None:  # type: ignore[no-untyped-def]  # a Curve
+    def __init__(self, curve) -> None:  # type: ignore[no-untyped-def]  # a QuantileMap
         super().__init__()
         values, levels = list(curve.values), list(curve.levels)
         if len(values) == 1:  # a second knot beyond, so that there is a bin
@@ -312,7 +312,7 @@ class TableExporter(Exporter):
         return TableRows(frame), self.feed(frame, kind)
 
 
-def _input(column: Column, name: str, levels: Categorical | None) -> Input:
+def _input(column: Column, name: str, levels: CategoricalColumn | None) -> Input:
     if column.role == "numeric":
         return Input(name, name, "number", takes=_TAKES["number"])
     if column.role == "date":

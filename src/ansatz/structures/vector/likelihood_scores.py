@@ -23,7 +23,7 @@ from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.structures.vector.linear_model import fit_linear_model
 from ansatz.structures.vector.rows import TableRows
-from ansatz.training.averaging import Averaging
+from ansatz.training.run import Averaging
 
 # Dropout, averaged weights and a rate that falls to 0 make scores higher than further steps do,
 # and less a matter of luck: two likelihoods that are nearly one must come out alike.

@@ -7,7 +7,7 @@ from torch import nn
 
 from ansatz import networks, structures
 from ansatz.data import Preprocessor
-from ansatz.fitting.contracts.structure import Linear
+from ansatz.fitting.contracts.structure import LinearBaseline
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
@@ -24,14 +24,14 @@ def fit_linear_model(
     dispersion: Dispersion | None = None,
     class_names: Sequence[str] | None = None,
     null: bool = True,
-) -> Linear:
+) -> LinearBaseline:
     """The maximum-likelihood linear model of each target, as one model of the table.
 
     Args:
         likelihood: of each target.
         job: the rows.
         dispersion: the same for all rows, or linear in x as well. Default: the latter only where
-            the likelihood was made with ``dispersion="predicted"`` in so many words.
+            the likelihood was made with an explicit ``dispersion="predicted"``.
         class_names: names of the classes.
         null: whether the model without x is fitted too, for the summary.
     """
@@ -66,7 +66,7 @@ def fit_linear_model(
         solved, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
     network = networks.create("linear", inputs=preprocessor.spec, outputs=solved.out_features)
     network.output = solved
-    return Linear(linear_posterior(preprocessor, network, objective), fits)
+    return LinearBaseline(linear_posterior(preprocessor, network, objective), fits)
 
 
 def linear_posterior(

@@ -75,7 +75,7 @@ def build_problem(
 def refuse_images(data: Any) -> None:
     """Refuses a folder of images, which is not a table."""
     if isinstance(data, str | Path) and Path(data).is_dir() and is_grids(data):
-        raise UsageError(f"{data} is a folder of images, which are no rows: leave out --x vector.")
+        raise UsageError(f"{data} is a folder of images, not a table: leave out --x vector.")
 
 
 def _open(

@@ -22,7 +22,7 @@ from ansatz.fitting.job import Job, take
 from ansatz.fitting.problem import Problem, check_outcomes, outcome_of
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.request import Request
-from ansatz.fitting.split import Split, holdout_share
+from ansatz.fitting.split import SplitJob, holdout_share
 from ansatz.fitting.task import Task
 from ansatz.structures.vector.problem import table_warnings
 from ansatz.structures.vector.rows import TableRows, bent_columns
@@ -229,7 +229,7 @@ def refuse_what_cannot_stream(
         )
 
 
-def split_stream(problem: Problem, task: Task, job: Job, test: float) -> Split:
+def split_stream(problem: Problem, task: Task, job: Job, test: float) -> SplitJob:
     """Splits a table on disk by the hash of each row, and takes a sample of each part."""
     disk = problem.on_disk
     assert isinstance(disk, TableOnDisk)
@@ -251,7 +251,7 @@ def split_stream(problem: Problem, task: Task, job: Job, test: float) -> Split:
     )
     assert learn is not None
     none = np.empty(0, dtype=np.intp)
-    return Split(
+    return SplitJob(
         learn._replace(valid=none, held_out=held_out, total=float(parts.weight[:2].sum())),
         take(learn, none) if tested is None else tested,
         parts.counts,

@@ -18,14 +18,14 @@ from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Feed, Linear, TableParts
+from ansatz.fitting.contracts.structure import Feed, LinearBaseline, TableParts
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, PointPosterior, Trained
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import Request
-from ansatz.fitting.split import Split
+from ansatz.fitting.split import SplitJob
 from ansatz.fitting.task import Task
 from ansatz.fitting.tensor_structure import TensorStructure
 from ansatz.likelihoods import Likelihood
@@ -78,7 +78,7 @@ class Vector(TensorStructure):
             return streaming(request, how, why)
         return nullcontext(self.problem(request.data, request.column_roles(), **how))
 
-    def split(self, problem: Problem, task: Task, job: Job, test: float) -> Split | None:
+    def split(self, problem: Problem, task: Task, job: Job, test: float) -> SplitJob | None:
         return None if problem.on_disk is None else split_stream(problem, task, job, test)
 
     def read_again(
@@ -172,7 +172,7 @@ class Vector(TensorStructure):
     # Training.
 
     def inputs(self, encoder: TableEncoder, rows: TableRows) -> tuple[Tensor, ...]:
-        """Numbers as they are, not clipped; levels that only held-out rows have are no news."""
+        """Encodes numbers without clipping, and without notes on levels of held-out rows only."""
         return encoder.preprocessor.transform(rows.values, notes=[])
 
     def adapt(
@@ -242,7 +242,7 @@ class Vector(TensorStructure):
         *,
         class_names: list[str] | None = None,
         null: bool = False,
-    ) -> Linear:
+    ) -> LinearBaseline:
         return fit_linear_model(likelihood, job, class_names=class_names, null=null)
 
     def constant(self, objective: Supervised, job: Job) -> PointPosterior:

@@ -8,7 +8,7 @@ from ansatz.likelihoods.censored import Censored
 from ansatz.likelihoods.exponential import Exponential
 from ansatz.likelihoods.special.logarithms import LIMIT
 from ansatz.likelihoods.weibull import Weibull
-from ansatz.training.fast.network import Array, Score
+from ansatz.training.fast.numpy_mlp import Array, Score
 
 FAR = 60.0  # the log of a cumulative hazard from which on its exponential is a tangent
 

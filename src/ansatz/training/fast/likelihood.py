@@ -23,7 +23,7 @@ from ansatz.likelihoods.point_loss import MSE
 from ansatz.likelihoods.poisson import Poisson
 from ansatz.likelihoods.special.logarithms import LIMIT
 from ansatz.training.fast.censored import censored_score
-from ansatz.training.fast.network import Array, Score
+from ansatz.training.fast.numpy_mlp import Array, Score
 from ansatz.training.objectives import Supervised
 
 

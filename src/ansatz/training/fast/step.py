@@ -14,7 +14,7 @@ from ansatz.errors import UsageError
 from ansatz.optim.flat_adamw import FlatAdamW
 from ansatz.training.diagnosis import numerical_error
 from ansatz.training.fast.likelihood import OutputGradient
-from ansatz.training.fast.network import Array, Backpropagation, Derivative, derivative_of
+from ansatz.training.fast.numpy_mlp import Array, Backpropagation, Derivative, derivative_of
 from ansatz.training.objectives import Loss, Supervised, evaluate_batch
 from ansatz.training.processes.gradients import GatheredNetwork
 from ansatz.training.processes.group import Processes

@@ -34,7 +34,7 @@ class LostProcess(ProcessError):
         )
 
 
-class Failure(NamedTuple):
+class ProcessFailure(NamedTuple):
     """An error as it travels between processes."""
 
     kind: str
@@ -44,7 +44,7 @@ class Failure(NamedTuple):
     step: int = 0
 
     @classmethod
-    def of(cls, error: BaseException, rank: int) -> "Failure":
+    def of(cls, error: BaseException, rank: int) -> "ProcessFailure":
         """An error of this process."""
         number = int(getattr(error, "signal", signal.SIGINT if _is_interrupt(error) else 0) or 0)
         step = int(getattr(error, "step", 0) or 0)
@@ -55,7 +55,7 @@ class Failure(NamedTuple):
         return json.dumps(self._asdict())
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> "Failure":
+    def from_json(cls, text: str | bytes) -> "ProcessFailure":
         """From text."""
         return cls(**json.loads(text))
 

@@ -227,13 +227,13 @@ def _flatten(whole: Sequence[Tensor], statistics: Sequence[Tensor], *, failed: b
     for tensor in (*whole, *statistics):
         dtype = torch.promote_types(dtype, tensor.dtype)
     missing = [p.grad is None or failed for p in whole]
-    pieces = [
+    chunks = [
         torch.zeros_like(p).reshape(-1) if lacks else p.grad.reshape(-1)  # type: ignore[union-attr]
         for p, lacks in zip(whole, missing, strict=True)
     ]
     device = (whole or statistics)[0].device
     there = torch.tensor([float(not lacks) for lacks in missing], dtype=dtype).to(device)
-    parts = [*pieces, there, *(t.reshape(-1) for t in statistics)]
+    parts = [*chunks, there, *(t.reshape(-1) for t in statistics)]
     return torch.cat([part.detach().to(dtype) for part in parts])
 
 
@@ -241,12 +241,12 @@ def _distribute(
     vector: Tensor, whole: Sequence[Tensor], statistics: Sequence[Tensor], count: float, size: int
 ) -> None:
     lengths = [p.numel() for p in whole] + [len(whole)] + [t.numel() for t in statistics]
-    pieces = vector.split(lengths)
-    there = pieces[len(whole)].tolist()
-    for parameter, piece, seen in zip(whole, pieces, there, strict=False):
+    chunks = vector.split(lengths)
+    there = chunks[len(whole)].tolist()
+    for parameter, chunk, seen in zip(whole, chunks, there, strict=False):
         if not seen or count <= 0:
             parameter.grad = None
         else:
-            parameter.grad = (piece / count).view(parameter.shape).to(parameter.dtype)
-    for tensor, piece in zip(statistics, pieces[len(whole) + 1 :], strict=True):
-        tensor.copy_((piece / size).view(tensor.shape))
+            parameter.grad = (chunk / count).view(parameter.shape).to(parameter.dtype)
+    for tensor, chunk in zip(statistics, chunks[len(whole) + 1 :], strict=True):
+        tensor.copy_((chunk / size).view(tensor.shape))

@@ -18,9 +18,9 @@ from torch import Tensor
 from ansatz.data.batch import Batch, take_rows
 from ansatz.errors import AnsatzError, ResourceError, UsageError
 from ansatz.training.processes.failure import (
-    Failure,
     LostProcess,
     ProcessError,
+    ProcessFailure,
     explain_start,
     require_interface,
 )
@@ -28,7 +28,7 @@ from ansatz.training.processes.launch import open_store
 
 _TIMEOUT = 600.0  # seconds until a silent process is given up; a dead one is seen at once
 _PATIENCE = timedelta(days=1)  # while the first process works alone
-_TOLD = 5.0  # seconds in which the others must hear of a failure
+_NOTICE = 5.0  # seconds in which the others must learn of a failure
 
 
 class Processes:
@@ -175,8 +175,10 @@ class Processes:
 
     def raise_first(self, error: Exception | None) -> None:
         """Raises the error of the first process that has one, in all of them."""
-        records = self.gather(None if error is None else Failure.of(error, self.rank)._asdict())
-        first = Failure(**next(r for r in records if r is not None))
+        records = self.gather(
+            None if error is None else ProcessFailure.of(error, self.rank)._asdict()
+        )
+        first = ProcessFailure(**next(r for r in records if r is not None))
         raise self.settle(error if error and first.rank == self.rank else first.rebuild())
 
     # --- failures --------------------------------------------------------------------------------
@@ -209,14 +211,16 @@ class Processes:
         self.settle(error)
         place = f"ansatz/{self._blocks}"
         try:
-            self._store.compare_set(f"{place}/first", "", Failure.of(error, self.rank).to_json())
+            self._store.compare_set(
+                f"{place}/first", "", ProcessFailure.of(error, self.rank).to_json()
+            )
             if isinstance(error, LostProcess):
                 self.close()
                 return
             self._store.add(f"{place}/left", 1)
             if not self._all_left(place, 1.0):  # not the same error in all: they are waiting
                 self.close()
-                self._all_left(place, _TOLD)
+                self._all_left(place, _NOTICE)
         except (RuntimeError, OSError):  # who kept the store has gone
             self.broken = True
 
@@ -231,7 +235,7 @@ class Processes:
     def settle(self, error: BaseException) -> BaseException:
         """Marks an error that all processes raise, so that the first one alone prints it."""
         error.agreed = True  # type: ignore[attr-defined]
-        error.told_elsewhere = not self.is_first and not isinstance(error, LostProcess)  # type: ignore[attr-defined]
+        error.reported_elsewhere = not self.is_first and not isinstance(error, LostProcess)  # type: ignore[attr-defined]
         return error
 
     def _say(self, message: Callable[..., Any]) -> None:
@@ -265,7 +269,7 @@ class Processes:
         key = f"ansatz/{self._blocks}/first"
         try:
             if self._store.check([key]):
-                found = Failure.from_json(self._store.get(key))
+                found = ProcessFailure.from_json(self._store.get(key))
                 if found.rank != self.rank:
                     return found.rebuild()
         except (RuntimeError, OSError):  # who kept the store has gone

@@ -17,10 +17,9 @@ from ansatz.errors import UsageError
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.replay import replay
 from ansatz.metrics import boundary_f1
-from ansatz.outcomes.report.mask import _edges
+from ansatz.outcomes.report.mask import _edges, pixel_calibration, sample_pixels
 from ansatz.outcomes.report.mask import classes_section as by_class
 from ansatz.outcomes.report.mask import recalibration_section as mask_recalibration
-from ansatz.outcomes.report.mask_reliability import pixel_calibration, sample_pixels
 from ansatz.registry import load
 from ansatz.report import build, gather, replayed
 from ansatz.report.assembly import chapters

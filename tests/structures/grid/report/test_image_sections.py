@@ -18,7 +18,7 @@ from ansatz.structures.grid.report.confusion import confusion_section, draw_conf
 from ansatz.structures.grid.report.examples import examples_section, mistakes_section
 from ansatz.structures.grid.report.network import filters_section
 from ansatz.structures.grid.report.overlays import overlays_section
-from ansatz.structures.grid.report.robustness import Curve, robustness_section
+from ansatz.structures.grid.report.robustness import AccuracyCurve, robustness_section
 from ansatz.structures.grid.report.saliency import draw_images, draw_signals
 from ansatz.symmetry import certify
 
@@ -198,7 +198,7 @@ def test_images_without_the_class_are_left_out_of_the_ranking(rng):
 
 
 def test_robustness_tells_what_becomes_of_right_answers():
-    curves = [Curve("shift", "pixels", [0, 2, 4], [90, 80, 40], 100)]
+    curves = [AccuracyCurve("shift", "pixels", [0, 2, 4], [90, 80, 40], 100)]
     x = torch.randn(4, 1, 6, 6)
     proofs = [certify(lambda x: x.mean((2, 3)), x, group) for group in ("flip", "rotation")]
     section = robustness_section(curves, proofs)
@@ -224,7 +224,7 @@ def every_section(rng, classes):
         Section("Signals", "", [Figure(draw_signals(waves, bands, classes), "", "")]),
         filters_section(rng.normal(size=(70, 1, 5, 5)), images[0], rng.normal(size=(9, 4, 4))),
         overlays_section(grey, mask_truth, guess, classes[:2], names=[*HOSTILE, "a/b.png"]),
-        robustness_section([Curve("noise", "%", [0, 1], [3, 2], 4)]),
+        robustness_section([AccuracyCurve("noise", "%", [0, 1], [3, 2], 4)]),
     ]
 
 

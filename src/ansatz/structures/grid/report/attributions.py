@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ansatz.attribution import grad_cam, integrated_gradients, last_maps, occlusion, score
 from ansatz.attribution.target import resolved
-from ansatz.figures.number import number, percent, printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.fitting.model import Trained
 from ansatz.layers.mode import evaluation_mode
 from ansatz.likelihoods import Likelihood

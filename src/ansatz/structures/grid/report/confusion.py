@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.figures.montage import BLUE, VERMILION
-from ansatz.figures.number import percent, printable
+from ansatz.figures.number_format import percent, printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, figure, to_svg
 from ansatz.report.discrimination import confusion
 from ansatz.report.effect import Share, wilson
-from ansatz.report.evidence import Evidence, Unit
+from ansatz.report.evidence import Evidence, ExampleNoun
 from ansatz.report.reliability import class_probabilities
 from ansatz.structures.grid.report.pictures import IMAGE
 
@@ -68,7 +68,7 @@ def confusion_section(
     classes: Sequence[Any],
     *,
     weight: ArrayLike | None = None,
-    unit: Unit = IMAGE,
+    unit: ExampleNoun = IMAGE,
 ) -> Section | None:
     """Reports the confusion matrix, the most confused pairs, and recall and precision.
 
@@ -104,7 +104,11 @@ def confusion_section(
 
 
 def _lead(
-    counts: Numbers, right: Share, pairs: list[tuple[int, int]], names: Sequence[str], unit: Unit
+    counts: Numbers,
+    right: Share,
+    pairs: list[tuple[int, int]],
+    names: Sequence[str],
+    unit: ExampleNoun,
 ) -> str:
     accuracy = (
         f"{percent(right.value)} of {counts.sum():.0f} test {unit.many} are classified correctly "
@@ -128,7 +132,7 @@ def _pairs(counts: Numbers) -> list[tuple[int, int]]:
     return [(int(i), int(j)) for i, j in found if mistakes[i, j] > 0]
 
 
-def _figure(counts: Numbers, names: list[str], right: Share, unit: Unit) -> Figure:
+def _figure(counts: Numbers, names: list[str], right: Share, unit: ExampleNoun) -> Figure:
     mistakes = counts.sum(1) + counts.sum(0) - 2 * np.diag(counts)
     chosen = np.sort(np.argsort(-mistakes, kind="stable")[:MOST])
     k = len(chosen)
@@ -172,7 +176,7 @@ def _pair_table(
     return Table(head, rows, "The most frequent mistakes, and their mean predicted probability.")
 
 
-def _class_table(counts: Numbers, classes: Sequence[Any], unit: Unit) -> Table:
+def _class_table(counts: Numbers, classes: Sequence[Any], unit: ExampleNoun) -> Table:
     total, taken, hit = counts.sum(1), counts.sum(0), np.diag(counts)
     found = hit / np.maximum(total, 1e-300)
     there = np.flatnonzero(total > 0)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ansatz.figures.section import Chapter, Table
-from ansatz.report.evidence import Contribution, Unit
+from ansatz.report.evidence import Contribution, ExampleNoun
 from ansatz.structures.grid.report.network import layer_table
 from ansatz.structures.grid.report.pictures import UNITS, sample_rows
 
@@ -39,7 +39,7 @@ class GridReport(Contribution):
     draws_confusion = True
     no_novelty = "grids have no leverage"
 
-    def unit(self, model: "Model") -> Unit:
+    def unit(self, model: "Model") -> ExampleNoun:
         """Names signals, images or volumes, by the number of axes."""
         return UNITS[len(model.encoder.spec.size)]
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz.figures.montage import LETTER, WIDTH, pictures, strip
-from ansatz.figures.number import number, percent, printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
-from ansatz.report.evidence import Evidence, Unit
+from ansatz.report.evidence import Evidence, ExampleNoun
 from ansatz.report.outcome_report import (
     outcome_words,
     prediction_words,
@@ -60,14 +60,9 @@ def examples_section(
     each: int = EACH,
     seed: int = 0,
     name: str = "test",
-    unit: Unit = IMAGE,
+    unit: ExampleNoun = IMAGE,
 ) -> Section | None:
-    """Shows some random images of every class, a row for each.
-
-    Shapes:
-        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
-        - truth: ``(N,)``.
-    """
+    """Shows some random images of every class, a row for each."""
     code = np.asarray(truth)
     counts = np.bincount(code, minlength=len(classes))
     if not len(code):
@@ -202,14 +197,9 @@ def mistakes_section(
     *,
     count: int = MISTAKES,
     names: Sequence[Any] | None = None,
-    unit: Unit = IMAGE,
+    unit: ExampleNoun = IMAGE,
 ) -> Section | None:
-    """Shows mistakes ordered by the predicted probability of the wrong class.
-
-    Shapes:
-        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
-        - truth: ``(N,)``; probabilities: ``(N, K)``.
-    """
+    """Shows mistakes ordered by the predicted probability of the wrong class."""
     code, probs = np.asarray(truth), np.asarray(probabilities, dtype=np.float64)
     if not len(code):
         return None
@@ -240,7 +230,7 @@ def _mistakes_figure(
     top: NDArray[Any],
     rows: NDArray[Any],
     classes: Sequence[Any],
-    unit: Unit,
+    unit: ExampleNoun,
 ) -> Figure:
     captions = [
         f"{printable(classes[top[i]], 12)}: {_share(float(probs[i, top[i]]))}\n"
@@ -269,7 +259,7 @@ def _mistakes_table(
     rows: NDArray[Any],
     classes: Sequence[Any],
     names: Sequence[Any] | None,
-    unit: Unit,
+    unit: ExampleNoun,
 ) -> Table:
     cells = [
         [

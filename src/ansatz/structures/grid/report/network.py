@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ansatz.attribution import convolutions, feature_maps, filters
 from ansatz.errors import UsageError
 from ansatz.figures.montage import BLUE, VERMILION, pictures, strip
-from ansatz.figures.number import number
+from ansatz.figures.number_format import number
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.fitting.model import Trained
 from ansatz.networks import LayerRow, summary
@@ -129,13 +129,7 @@ def filters_section(
     *,
     layer: str = "the first convolution",
 ) -> Section | None:
-    """Reports the filters of a convolution and its maps of one image.
-
-    Shapes:
-        - kernels: ``(F, C, h, w)``; filters that are not of images give no section.
-        - image: ``(H, W, C)`` or ``(H, W)``.
-        - maps: ``(F, H', W')``.
-    """
+    """Reports the filters of a convolution and its maps of one image."""
     kernels = np.asarray(kernels, dtype=np.float64)
     if kernels.ndim != 4 or not kernels.size:
         return None

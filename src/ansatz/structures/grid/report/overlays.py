@@ -18,11 +18,11 @@ from ansatz.figures.montage import (
     pictures,
     strip,
 )
-from ansatz.figures.number import printable
+from ansatz.figures.number_format import printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import PALETTE
 from ansatz.metrics import overlap
-from ansatz.report.evidence import Evidence, Unit
+from ansatz.report.evidence import Evidence, ExampleNoun
 from ansatz.structures.grid.report.network import names_of
 from ansatz.structures.grid.report.pictures import (
     IMAGE,
@@ -82,7 +82,7 @@ def overlays_section(
     labelled: ArrayLike | None = None,
     names: Sequence[Any] | None = None,
     disagreement: Callable[[NDArray[Any]], NDArray[Any]] | None = None,
-    unit: Unit = IMAGE,
+    unit: ExampleNoun = IMAGE,
 ) -> Section | None:
     r"""Shows image, true mask, predicted mask and difference of three cases; Dice by class.
 
@@ -137,7 +137,7 @@ def _dice(
     return np.where(all_ > 0, 2 * both / np.where(all_ > 0, all_, 1), np.nan)
 
 
-def _lead(ranked: NDArray[np.float64], classes: Sequence[Any], unit: Unit) -> str:
+def _lead(ranked: NDArray[np.float64], classes: Sequence[Any], unit: ExampleNoun) -> str:
     found = ranked[np.isfinite(ranked)]
     what = f"of {classes[1]}" if len(classes) == 2 else f"of {len(classes) - 1} classes"
     if not len(found):
@@ -160,7 +160,7 @@ def _figure(
     classes: Sequence[Any],
     names: Sequence[Any] | None,
     disagreement: Callable[[NDArray[Any]], NDArray[Any]] | None,
-    unit: Unit,
+    unit: ExampleNoun,
 ) -> Figure:
     cases = {"best": order[-1], "median": order[(len(order) - 1) // 2], "worst": order[0]}
     if len(order) == 1:
@@ -243,7 +243,7 @@ def _faded(ground: Pictures, kept: float) -> NDArray[np.float32]:
     return np.repeat(grey, 3, -1)
 
 
-def _table(scores: NDArray[np.float64], classes: Sequence[Any], unit: Unit) -> Table:
+def _table(scores: NDArray[np.float64], classes: Sequence[Any], unit: ExampleNoun) -> Table:
     rows: list[list[Any]] = []
     for k, name in enumerate(classes):
         there = scores[:, k][np.isfinite(scores[:, k])]

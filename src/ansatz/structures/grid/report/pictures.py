@@ -13,11 +13,11 @@ from ansatz.figures.montage import BLUE, PURPLE, VERMILION
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model
 from ansatz.networks import summary
-from ansatz.report.evidence import Evidence, Unit
+from ansatz.report.evidence import Evidence, ExampleNoun
 
-SIGNAL = Unit("signal", "signals")
-IMAGE = Unit("image", "images")
-VOLUME = Unit("volume", "volumes")
+SIGNAL = ExampleNoun("signal", "signals")
+IMAGE = ExampleNoun("image", "images")
+VOLUME = ExampleNoun("volume", "volumes")
 UNITS = {1: SIGNAL, 2: IMAGE, 3: VOLUME}
 
 

@@ -10,11 +10,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from ansatz.data.grids import Grids
-from ansatz.figures.number import number, percent
+from ansatz.figures.number_format import number, percent
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.effect import wilson
-from ansatz.report.evidence import Evidence, Unit
+from ansatz.report.evidence import Evidence, ExampleNoun
 from ansatz.report.reliability import class_probabilities
 from ansatz.structures.grid.report.network import inputs_of, one_network, some_rows
 from ansatz.structures.grid.report.pictures import IMAGE, affordable, pictures_of
@@ -31,7 +31,7 @@ CHUNK = 256  # images at once
 STEPS = (0.0, 1 / 32, 1 / 16, 1 / 8, 3 / 16, 1 / 4)  # of the smaller side
 
 
-class Curve(NamedTuple):
+class AccuracyCurve(NamedTuple):
     """The number of correct predictions at each strength of a perturbation."""
 
     name: str  # of the perturbation
@@ -50,9 +50,6 @@ def perturbed(
     either way, interpolated; edges are replicated. Noise is normal and independent, with a
     standard deviation of ``strength`` times 255, clipped. Directions and noise depend only on the
     seed: the same at every strength.
-
-    Shapes:
-        - images: ``(N, H, W, C)``, and so the result.
     """
     if strength == 0:
         return images
@@ -73,7 +70,7 @@ def perturbed(
 
 def robustness(
     predict: Predict, images: NDArray[np.uint8], truth: ArrayLike, *, seed: int = 0
-) -> list[Curve]:
+) -> list[AccuracyCurve]:
     """Counts correct predictions under shifts, rotations and noise of growing strength.
 
     Args:
@@ -102,7 +99,7 @@ def robustness(
     ):
         correct = [_correct(predict, images, code, name, strength, seed) for strength in strengths]
         shown = [100 * s for s in strengths] if name == "noise" else strengths
-        found.append(Curve(name, unit, shown, correct, len(code)))
+        found.append(AccuracyCurve(name, unit, shown, correct, len(code)))
     return found
 
 
@@ -162,7 +159,7 @@ def section(evidence: Evidence) -> Section | None:
     return Section(title, made.lead, [*made.parts, *(Text(note, "note") for note in more + notes)])
 
 
-def _curves(evidence: Evidence) -> tuple[list[Curve], list[str]]:
+def _curves(evidence: Evidence) -> tuple[list[AccuracyCurve], list[str]]:
     """Computes the curves, for classes of images only."""
     is_classes = evidence.axis == "row" and evidence.classes is not None
     if not is_classes or evidence.distribution is None or evidence.unit != IMAGE:
@@ -240,7 +237,7 @@ def _cropped(x: Tensor) -> Tensor:
     return x.contiguous()
 
 
-def draw_curve(axes: "Axes", curve: Curve) -> None:
+def draw_curve(axes: "Axes", curve: AccuracyCurve) -> None:
     """Draws accuracy against strength, with Wilson intervals."""
     shares = [wilson(n, curve.total) for n in curve.correct]
     value, low, high = (100 * np.array(part) for part in zip(*shares, strict=True))
@@ -251,7 +248,10 @@ def draw_curve(axes: "Axes", curve: Curve) -> None:
 
 
 def robustness_section(
-    curves: Sequence[Curve], certificates: Sequence[Certificate] = (), *, unit: Unit = IMAGE
+    curves: Sequence[AccuracyCurve],
+    certificates: Sequence[Certificate] = (),
+    *,
+    unit: ExampleNoun = IMAGE,
 ) -> Section | None:
     """Reports accuracy under perturbations and certificates of symmetry.
 
@@ -279,7 +279,7 @@ def robustness_section(
     return Section("Accuracy under shifts, rotations and noise", _lead(curves, certificates), parts)
 
 
-def _lead(curves: Sequence[Curve], certificates: Sequence[Certificate]) -> str:
+def _lead(curves: Sequence[AccuracyCurve], certificates: Sequence[Certificate]) -> str:
     falls = [f"{_share(curve, -1)} under {curve.name} of {_strength(curve)}" for curve in curves]
     words = f"Accuracy: {_share(curves[0], 0)}, {', '.join(falls)}." if curves else ""
     exact = [c for c in certificates if c.relative < 1e-4]
@@ -291,16 +291,16 @@ def _lead(curves: Sequence[Curve], certificates: Sequence[Certificate]) -> str:
     return words.strip()
 
 
-def _share(curve: Curve, place: int) -> str:
+def _share(curve: AccuracyCurve, place: int) -> str:
     return percent(curve.correct[place] / max(curve.total, 1))
 
 
-def _strength(curve: Curve) -> str:
+def _strength(curve: AccuracyCurve) -> str:
     amount = number(float(curve.strength[-1]))
     return f"{amount} %" if curve.unit.startswith("%") else f"{amount} {curve.unit}"
 
 
-def _figure(curves: Sequence[Curve]) -> Figure:
+def _figure(curves: Sequence[AccuracyCurve]) -> Figure:
     with figure(6.6 if len(curves) > 1 else 3.4, 2.5) as paper:
         grid = paper.subplots(1, len(curves), squeeze=False, sharey=True)
         for axes, curve in zip(grid.flat, curves, strict=True):
@@ -319,7 +319,7 @@ def _figure(curves: Sequence[Curve]) -> Figure:
     )
 
 
-def _certificate_table(certificates: Sequence[Certificate], unit: Unit) -> Table:
+def _certificate_table(certificates: Sequence[Certificate], unit: ExampleNoun) -> Table:
     rows: list[list[Cell]] = [
         [
             certificate.group + ("" if certificate.exact else " (approximate)"),

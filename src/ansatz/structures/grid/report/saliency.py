@@ -16,7 +16,7 @@ from ansatz.figures.montage import (
     strengths,
     strip,
 )
-from ansatz.figures.number import number, percent, printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Figure, Section, Text
 from ansatz.figures.style import FOURTH, INK, THIRD, figure, to_svg
 from ansatz.report.evidence import Evidence
@@ -53,15 +53,7 @@ def draw_images(
     *,
     name: str = "image",
 ) -> str:
-    """Draws images beside their attribution maps, a row for each.
-
-    Shapes:
-        - images: ``(N, H, W, C)`` or ``(N, H, W)``.
-        - maps: ``(N, H, W)`` each.
-
-    Returns:
-        The ``<svg>`` element.
-    """
+    """Draws images beside their attribution maps, a row for each."""
     ground = pictures(images, SIDE)
     columns = [ground, *(_heat(ground, np.asarray(heat)) for heat in maps.values())]
     shown = np.stack(columns, 1).reshape(-1, *ground.shape[1:])
@@ -76,12 +68,6 @@ def draw_signals(
 
     The first three channels are drawn, each on its own scale; the opacity of a band shows the
     size of the attribution.
-
-    Shapes:
-        - signals: ``(N, C, L)``; maps: ``(N, L)`` each.
-
-    Returns:
-        The ``<svg>`` element.
     """
     each = CURVE + len(maps) * (GAP + BAND) + APART
     tall = len(signals) * each - APART
@@ -169,10 +155,6 @@ def strongest_slices(maps: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
 
     Each method is normalised to sum 1 over a volume. Without any attribution it is the middle
     slice.
-
-    Shapes:
-        - maps: ``(N, D, H, W)`` each.
-        - returns: ``(N,)``, counted from 0.
     """
     each = [np.abs(np.nan_to_num(heat)).sum((2, 3)) for heat in maps.values()]  # (N, D)
     totals = [part.sum(1, keepdims=True) for part in each]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ansatz.data.categorical import spelled
 from ansatz.data.dates import as_dates
-from ansatz.figures.number import number, percent, printable
+from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.evidence import Evidence
@@ -47,7 +47,7 @@ def summarize_column(cells: "pd.Series", column: "Column") -> ColumnSummary:
         days = as_dates(cells).dropna().sort_values()
         words = f"{days.iloc[0].date()} to {days.iloc[-1].date()}"
         counts, edges = np.histogram(days.astype("int64").to_numpy(dtype=np.float64), bins=20)
-    elif column.role == "numeric" or (_is_number(cells) and column.role != "categorical"):
+    elif column.role == "numeric" or (cells.dtype.kind in "iuf" and column.role != "categorical"):
         values = cells.dropna().to_numpy(dtype=np.float64)
         at = np.quantile(values, [0, 0.25, 0.5, 0.75, 1])
         words = " · ".join(number(float(value), 3) for value in at)
@@ -184,7 +184,3 @@ def _outcomes(evidence: Evidence) -> list[Text | Table | Figure]:
 def _kind(note: str) -> str:
     words = ("copies", "copy", "leak", "exactly", "R2", "warning", "duplicate")
     return "warning" if any(word in note for word in words) else "note"
-
-
-def _is_number(cells: "pd.Series") -> bool:
-    return cells.dtype.kind in "iuf"

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz.data import Column
-from ansatz.figures.number import number, printable
+from ansatz.figures.number_format import number, printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, PALETTE, figure, thin, to_svg
 from ansatz.fitting.fit_model import fit_model
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Numbers = NDArray[np.float64]
 
 
-class Curve(NamedTuple):
+class EffectCurve(NamedTuple):
     """A centred effect at values of a column."""
 
     at: Numbers  # (K,): edges of the bins, or codes of the levels
@@ -44,7 +44,7 @@ def bin_edges(values: Numbers, bins: int = 20) -> Numbers:
 
 def accumulate(
     predict: Callable[[NDArray[np.intp], Numbers], Numbers], values: Numbers, edges: Numbers
-) -> Curve:
+) -> EffectCurve:
     r"""Computes the accumulated local effect of a number.
 
     .. math:: g(z_k) = \sum_{j \le k} \frac{1}{n_j} \sum_{i: x_i \in (z_{j-1}, z_j]}
@@ -69,14 +69,14 @@ def accumulate(
     mean = _means(change, place, count)
     effect = np.vstack([np.zeros((1, change.shape[1])), np.cumsum(mean, axis=0)])
     middle = (effect[1:] + effect[:-1]) / 2
-    return Curve(edges, effect - (count @ middle) / max(len(rows), 1))
+    return EffectCurve(edges, effect - (count @ middle) / max(len(rows), 1))
 
 
 def accumulate_levels(
     predict: Callable[[NDArray[np.intp], NDArray[np.intp]], Numbers],
     codes: NDArray[np.intp],
     order: Sequence[int],
-) -> Curve:
+) -> EffectCurve:
     """Computes the effect of levels in a given order, moving rows to neighbouring levels.
 
     Args:
@@ -95,7 +95,7 @@ def accumulate_levels(
     )
     count = np.array([(codes == code).sum() for code in order], dtype=np.float64)
     centred = effect - (count @ effect) / max(count.sum(), 1.0)
-    return Curve(np.asarray(order, dtype=np.float64), centred)
+    return EffectCurve(np.asarray(order, dtype=np.float64), centred)
 
 
 def _means(change: Numbers, place: NDArray[np.intp], count: NDArray[np.intp]) -> Numbers:
@@ -113,12 +113,12 @@ SECONDS = 20.0  # of refits, by the time of the fit
 REFITS = 8  # at most, unless given
 
 
-class Effect(NamedTuple):
+class ColumnEffect(NamedTuple):
     """The effect of one column, in the model and in refits."""
 
     column: str
-    curve: Curve
-    again: list[Curve]  # by refits or members
+    curve: EffectCurve
+    again: list[EffectCurve]  # by refits or members
     labels: list[str]  # of levels; empty for numbers
     values: NDArray[np.float64]  # of the rows, for the rug
 
@@ -158,7 +158,7 @@ def _resample(group: Any, count: int, rng: np.random.Generator) -> NDArray[np.in
     return np.sort(np.concatenate([np.flatnonzero(codes == code) for code in drawn]))
 
 
-def effects(evidence: Evidence, models: list[Model], names: list[str]) -> list[Effect]:
+def effects(evidence: Evidence, models: list[Model], names: list[str]) -> list[ColumnEffect]:
     """Computes accumulated local effects of columns on the test rows."""
     response = evidence.outcome_report.response(evidence)
     if response is None:
@@ -174,14 +174,14 @@ def effects(evidence: Evidence, models: list[Model], names: list[str]) -> list[E
         kept = [effect for effect in made if effect is not None]
         if kept:
             first = kept[0]
-            again = [Curve(first.curve.at, e.curve.effect) for e in kept[1:]]
+            again = [EffectCurve(first.curve.at, e.curve.effect) for e in kept[1:]]
             found.append(first._replace(again=again))
     return sorted(found, key=lambda effect: names.index(effect.column))
 
 
 def _effect(
     evidence: Evidence, response: Response, column: Column, rows: NDArray[np.intp], model: Model
-) -> Effect | None:
+) -> ColumnEffect | None:
     import pandas as pd
 
     frame = evidence.X.iloc[rows]
@@ -200,7 +200,7 @@ def _effect(
         edges = bin_edges(values)
         if len(edges) < 2:
             return None
-        return Effect(column.name, accumulate(at, values, edges), [], [], values)
+        return ColumnEffect(column.name, accumulate(at, values, edges), [], [], values)
     codes = level_codes(cells, column.levels)
     share = np.bincount(codes[codes >= 0], minlength=len(column.levels))
     usual = [k for k in np.argsort(-share, kind="stable")[:LEVELS] if share[k]]
@@ -218,7 +218,7 @@ def _effect(
 
     curve = accumulate_levels(at_level, codes, order)
     labels = [column.levels[k] for k in order]
-    return Effect(column.name, curve, [], labels, codes.astype(np.float64))
+    return ColumnEffect(column.name, curve, [], labels, codes.astype(np.float64))
 
 
 def _spelling(cells: Any, column: Column) -> NDArray[Any]:
@@ -246,7 +246,7 @@ def _order(
     return sorted(usual, key=lambda k: float(first[codes == k].mean()))
 
 
-def draw_effect(axes: "Axes", effect: Effect, response: Response) -> None:
+def draw_effect(axes: "Axes", effect: ColumnEffect, response: Response) -> None:
     """Draws a curve with its band and a rug; dots for levels."""
     curve, levels = effect.curve, bool(effect.labels)
     at = np.arange(len(curve.at)) if levels else curve.at
@@ -320,8 +320,8 @@ def section(evidence: Evidence) -> Section | None:
     return Section("Effects", _lead(found, response), parts)
 
 
-def _lead(found: list[Effect], response: Response) -> str:
-    def swing(effect: Effect) -> float:
+def _lead(found: list[ColumnEffect], response: Response) -> str:
+    def swing(effect: ColumnEffect) -> float:
         column = effect.curve.effect[:, 0]
         if not effect.labels:  # without the few extreme values
             known = effect.values[np.isfinite(effect.values)]

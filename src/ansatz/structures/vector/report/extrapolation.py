@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.errors import UsageError
-from ansatz.figures.number import number, percent, with_error
+from ansatz.figures.number_format import number, percent, with_error
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.linear import leverage
 from ansatz.metrics import mean_estimate

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number import number, printable, with_error
+from ansatz.figures.number_format import number, printable, with_error
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
 from ansatz.report.evidence import Evidence
@@ -37,9 +37,6 @@ def associations(numbers: NDArray[np.float64], nominal: Sequence[bool]) -> NDArr
     Numbers and ordered levels by :math:`|\text{Spearman's } \rho|`; two nominal columns by
     Cramer's V, corrected for bias; a nominal column and a number by the correlation ratio of the
     number's ranks, the root of the share of their variance between the levels.
-
-    Shapes:
-        - returns: ``(D, D)``.
 
     References:
         Bergsma (2013), A bias-correction for Cramer's V and Tschuprow's T.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ansatz.data import Column
-from ansatz.figures.number import number, printable, with_error
+from ansatz.figures.number_format import number, printable, with_error
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.metrics import mean_estimate
 from ansatz.report.baselines import row_error

@@ -16,7 +16,7 @@ from torch import nn
 from ansatz.errors import ResourceError, UsageError
 from ansatz.networks.linear import Linear
 from ansatz.networks.mlp import MLP
-from ansatz.networks.regions.corners import Intervals, Polygons, Polytopes
+from ansatz.networks.regions.corners import Polygons, Polytopes, Segments
 from ansatz.networks.regions.programs import Programs
 
 Array = NDArray[np.float64]
@@ -24,7 +24,7 @@ Whole = NDArray[np.intp]
 Bool = NDArray[np.bool_]
 
 
-class Bend(NamedTuple):
+class PiecewiseLayer(NamedTuple):
     r"""An affine map, and the slopes of its units below zero.
 
     .. math:: h_j = \max(z_j, 0) + s_j \min(z_j, 0), \qquad z = W x + b
@@ -37,7 +37,7 @@ class Bend(NamedTuple):
     slope: Array
 
 
-def piecewise_affine(network: Any) -> list[Bend]:
+def piecewise_affine(network: Any) -> list[PiecewiseLayer]:
     """The layers of a network that is affine between kinks; the last one does not bend.
 
     Args:
@@ -46,7 +46,7 @@ def piecewise_affine(network: Any) -> list[Bend]:
             activation, or a fitted estimator with such a network.
 
     Returns:
-        One ``Bend`` per hidden layer and one for the output, in float64.
+        One ``PiecewiseLayer`` per hidden layer and one for the output, in float64.
     """
     module = getattr(getattr(network, "model_", None), "network", network)
     if not isinstance(module, nn.Module):
@@ -54,7 +54,7 @@ def piecewise_affine(network: Any) -> list[Bend]:
             "linear regions need a torch module or a fitted estimator with one network, "
             f"got {type(network).__name__}."
         )
-    found: list[Bend] = []
+    found: list[PiecewiseLayer] = []
     for part in _parts(module):
         if isinstance(part, nn.Linear):
             bend = _affine(part)
@@ -68,7 +68,7 @@ def piecewise_affine(network: Any) -> list[Bend]:
         raise UsageError("linear regions need a network with at least one Linear layer, got none.")
     if not (found[-1].slope == 1).all():  # ends with an activation: its output is the result
         width = len(found[-1].bias)
-        found.append(Bend(np.eye(width), np.zeros(width), np.ones(width)))
+        found.append(PiecewiseLayer(np.eye(width), np.zeros(width), np.ones(width)))
     if not all(np.isfinite(bend.weight).all() and np.isfinite(bend.bias).all() for bend in found):
         raise UsageError("linear regions need finite weights; this network has infinite or nan.")
     return found
@@ -98,17 +98,19 @@ def _parts(module: nn.Module) -> Iterator[nn.Module]:
         )
 
 
-def _affine(layer: nn.Linear) -> Bend:
+def _affine(layer: nn.Linear) -> PiecewiseLayer:
     weight = _numpy(layer.weight)
     bias = np.zeros(len(weight)) if layer.bias is None else _numpy(layer.bias)
-    return Bend(weight, bias, np.ones(len(weight)))
+    return PiecewiseLayer(weight, bias, np.ones(len(weight)))
 
 
-def _compose(after: Bend, before: Bend) -> Bend:
-    return Bend(after.weight @ before.weight, after.weight @ before.bias + after.bias, after.slope)
+def _compose(after: PiecewiseLayer, before: PiecewiseLayer) -> PiecewiseLayer:
+    return PiecewiseLayer(
+        after.weight @ before.weight, after.weight @ before.bias + after.bias, after.slope
+    )
 
 
-def _kink(part: nn.Module, before: Bend | None) -> Bend:
+def _kink(part: nn.Module, before: PiecewiseLayer | None) -> PiecewiseLayer:
     if before is None:
         raise UsageError(
             f"linear regions need a Linear layer first, got {type(part).__name__}: put "
@@ -156,17 +158,17 @@ def whole_box(method: Method, inputs: int, tolerance: float) -> Cells:
         raise UsageError(f"method of linear regions must be auto, cut or lp, got {method!r}.")
     if method == "lp" or (method == "auto" and inputs > CUT_UP_TO):
         return Programs.box(inputs, tolerance)
-    kinds: dict[int, type[Intervals] | type[Polygons]] = {1: Intervals, 2: Polygons}
+    kinds: dict[int, type[Segments] | type[Polygons]] = {1: Segments, 2: Polygons}
     return kinds.get(inputs, Polytopes).box(inputs, tolerance)
 
 
-def on_cube(layer: Bend, low: Array, high: Array) -> Bend:
+def on_cube(layer: PiecewiseLayer, low: Array, high: Array) -> PiecewiseLayer:
     """The layer as a function of u in [-1, 1]^D, x = (low + high)/2 + u (high - low)/2."""
     bias = layer.weight @ ((low + high) / 2) + layer.bias
-    return Bend(layer.weight * ((high - low) / 2), bias, layer.slope)
+    return PiecewiseLayer(layer.weight * ((high - low) / 2), bias, layer.slope)
 
 
-def cut_by_layers(layers: Sequence[Bend], cells: Cells, limit: int) -> tuple[Cells, Bool]:
+def cut_by_layers(layers: Sequence[PiecewiseLayer], cells: Cells, limit: int) -> tuple[Cells, Bool]:
     """Cuts every cell by every layer that bends; also gives the activation patterns ``(C, U)``."""
     inputs = layers[0].weight.shape[1]
     A, a = np.eye(inputs)[None], np.zeros((1, inputs))  # h = A u + a on each cell
@@ -191,7 +193,7 @@ def cut_by_layers(layers: Sequence[Bend], cells: Cells, limit: int) -> tuple[Cel
     return cells, patterns
 
 
-def affine_maps(layers: Sequence[Bend], patterns: Bool) -> tuple[Array, Array]:
+def affine_maps(layers: Sequence[PiecewiseLayer], patterns: Bool) -> tuple[Array, Array]:
     """The affine map of each pattern: weights ``(C, P, D)`` and biases ``(C, P)``."""
     inputs, start = layers[0].weight.shape[1], 0
     A = np.tile(np.eye(inputs), (len(patterns), 1, 1))
@@ -206,7 +208,7 @@ def affine_maps(layers: Sequence[Bend], patterns: Bool) -> tuple[Array, Array]:
     return A, a
 
 
-def join_cells(cells: Cells, layers: Sequence[Bend], patterns: Bool) -> Whole:
+def join_cells(cells: Cells, layers: Sequence[PiecewiseLayer], patterns: Bool) -> Whole:
     """The maximal affine region of each cell, ``(C,)``: neighbours with the same map are one."""
     A, a = affine_maps(layers, patterns)
     flat = np.concatenate([A.reshape(len(A), -1), a], 1)

@@ -12,7 +12,7 @@ from ansatz.data import Batch, TensorSource
 from ansatz.errors import MissingExtraError, UsageError
 from ansatz.likelihoods import Normal
 from ansatz.training import GradientStep, Supervised, Trainer
-from ansatz.training.progress import Bar, Lines, create_progress
+from ansatz.training.callbacks import Lines, ProgressBar, create_progress
 
 
 class Terminal(io.StringIO):
@@ -47,7 +47,7 @@ def test_without_an_end_in_sight_the_lines_become_rarer(monkeypatch):
 
 
 def test_a_terminal_gets_one_line_that_moves(monkeypatch):
-    monkeypatch.setattr(Bar.__init__, "__defaults__", (None, 0.0))  # draw at every step
+    monkeypatch.setattr(ProgressBar.__init__, "__defaults__", (None, 0.0))  # draw at every step
     text, _ = fit(monkeypatch, Terminal(), epochs=5, progress="auto")
     assert text.count("\n") == 1 and text.endswith("\n")
     assert text.count("\r") == 21
@@ -63,7 +63,7 @@ def test_the_bar_is_drawn_no_more_often_than_its_interval(monkeypatch):
 
 def test_a_shorter_text_covers_a_longer_one():
     stream = Terminal()
-    bar = Bar(stream)
+    bar = ProgressBar(stream)
     bar._draw("a long text")
     bar._draw("short")
     assert stream.getvalue() == "\ra long text\rshort      "
@@ -71,16 +71,16 @@ def test_a_shorter_text_covers_a_longer_one():
 
 def test_levels_mean_what_they_mean_in_keras():
     assert create_progress(0, Terminal()) is None
-    assert isinstance(create_progress(1, Terminal()), Bar)
+    assert isinstance(create_progress(1, Terminal()), ProgressBar)
     assert isinstance(create_progress(2, Terminal()), Lines)
-    assert isinstance(create_progress("auto", Terminal()), Bar)
+    assert isinstance(create_progress("auto", Terminal()), ProgressBar)
     assert isinstance(create_progress("auto", io.StringIO()), Lines)
 
 
 def test_a_notebook_gets_one_line_drawn_twice_a_second():
     notebook = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
     bar = create_progress("auto", notebook)
-    assert isinstance(bar, Bar) and bar.interval == 0.5
+    assert isinstance(bar, ProgressBar) and bar.interval == 0.5
 
 
 @pytest.mark.parametrize("level", [3, "loud", True])

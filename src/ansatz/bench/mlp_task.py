@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Task:
+class BenchTask:
     """Rows, the widths of a multilayer perceptron, and the length of training."""
 
     x: Array  # ``(N, D)`` float32, standardised
@@ -47,21 +47,21 @@ class Task:
         return 1 - float(((prediction - self.y) ** 2).mean() / self.y.var())
 
 
-def large(seed: int = 0, rows: int = 20_000, epochs: int = 10) -> Task:
+def large(seed: int = 0, rows: int = 20_000, epochs: int = 10) -> BenchTask:
     """Makes the task 784-256-128-10 on MNIST, or on generated rows without it."""
     found = _mnist(rows)
     x, y = found or _generated_digits(seed, rows)
     source = "mnist" if found else "generated"
-    return Task(x, y, 10, (256, 128), 128, epochs, 1e-3, source)
+    return BenchTask(x, y, 10, (256, 128), 128, epochs, 1e-3, source)
 
 
-def tiny(seed: int = 0, epochs: int = 50) -> Task:
+def tiny(seed: int = 0, epochs: int = 50) -> BenchTask:
     """Makes the task 20-64-64-1 on 1,000 rows with two informative columns."""
     random = np.random.default_rng(seed)
     x = random.standard_normal((1_000, 20), dtype=np.float32)
     noise = 0.1 * random.standard_normal(1_000, dtype=np.float32)
     y = x[:, 0] + np.sin(x[:, 1]) + noise
-    return Task(x, y, 0, (64, 64), 32, epochs, 3e-3)
+    return BenchTask(x, y, 0, (64, 64), 32, epochs, 3e-3)
 
 
 def _mnist(rows: int) -> tuple[Array, Array] | None:
@@ -93,7 +93,7 @@ def _generated_digits(seed: int, rows: int) -> tuple[Array, Array]:
 Predict = Callable[[Array], Array]
 
 
-def network(task: Task) -> nn.Sequential:
+def network(task: BenchTask) -> nn.Sequential:
     """Builds the network from torch's modules."""
     torch.manual_seed(0)
     layers: list[nn.Module] = []
@@ -102,7 +102,7 @@ def network(task: Task) -> nn.Sequential:
     return nn.Sequential(*layers[:-1])
 
 
-def hand_loop(task: Task) -> Predict:
+def hand_loop(task: BenchTask) -> Predict:
     """Trains by hand: tensors in memory, a permutation per epoch, fused AdamW, autograd.
 
     Rows are gathered batch by batch: 128 x 784 numbers stay in the cache.
@@ -120,7 +120,7 @@ def hand_loop(task: Task) -> Predict:
     return predictor(module, task)
 
 
-def predictor(module: nn.Module, task: Task) -> Predict:
+def predictor(module: nn.Module, task: BenchTask) -> Predict:
     """Makes a function that predicts the most probable class, or the number."""
 
     def predict(x: Array) -> Array:
@@ -132,7 +132,7 @@ def predictor(module: nn.Module, task: Task) -> Predict:
     return predict
 
 
-def matrix_products(task: Task) -> None:
+def matrix_products(task: BenchTask) -> None:
     """Computes only the matrix products of all passes: the limit of the machine."""
     random, sizes, rows = np.random.default_rng(0), task.sizes, task.batch
     made = [random.standard_normal((rows, size), dtype=np.float32) for size in sizes]

@@ -5,7 +5,7 @@ import unicodedata
 
 
 def number(value: object, digits: int = 4) -> str:
-    """A number to so many significant digits; a dash where it is undefined.
+    """Rounds a number to significant digits; a dash where it is undefined.
 
     Whole numbers keep all their digits. A true minus sign is printed.
     """

@@ -1,7 +1,7 @@
 """Receptive fields of units as intervals, carried from tensor to tensor.
 
 A = number of axes of the input grid. For each of them a tensor has an interval per unit, from the
-first to the last cell that the unit can see. Intervals are kept as (first, -last), so that taking
+first to the last pixel that the unit can see. Intervals are kept as (first, -last), so that taking
 unions is taking minima, in two versions:
 
 - *exact*: on the grid as it is, whose padding holds nothing;
@@ -23,14 +23,14 @@ INF = math.inf
 LEAD = 2  # leading axes of an array of intervals: (exact, endless), (first, -last)
 
 
-class Block(NamedTuple):
+class PoolingWindows(NamedTuple):
     """The windows of a pooling along one axis."""
 
     window: int
     stride: int
     padding: int
     dilation: int
-    cells: int  # of what is pooled
+    pixels: int  # of what is pooled
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Fields:
             which it is constant; inf where a unit sees nothing.
         shape: that of the tensor.
         lanes: the axis of the tensor that runs along each axis of the grid; None where none does.
-        periods: (units, cells) per axis of the grid: so many units on, the intervals are so many
-            cells on. Their ratio is the stride.
+        periods: (units, pixels) per axis of the grid: this number of units on, the intervals are
+            this number of pixels on. Their ratio is the stride.
         blocks: per axis of the grid the windows of the pooling that made these units, if one did:
             where numbers can go back to that are put where a maximum was.
 
     Example:
-        >>> from ansatz.networks.fields.intervals import Fields
+        >>> from ansatz.networks.fields.receptive_fields import Fields
         >>> Fields.start((1, 3, 4, 5)).lanes
         (2, 3)
     """
@@ -57,17 +57,17 @@ class Fields:
     shape: tuple[int, ...]
     lanes: tuple[int | None, ...]
     periods: tuple[tuple[int, int], ...]
-    blocks: tuple[Block | None, ...] = ()
+    blocks: tuple[PoolingWindows | None, ...] = ()
 
     @classmethod
     def start(cls, shape: Sequence[int]) -> Fields:
-        """The input itself, ``(B, C, *size)``: each cell sees itself."""
+        """The input itself, ``(B, C, *size)``: each pixel sees itself."""
         axes = range(2, len(shape))
         arrays = []
         for lane in axes:
-            cells = torch.arange(shape[lane], dtype=torch.float64)
+            pixels = torch.arange(shape[lane], dtype=torch.float64)
             form = [shape[lane] if axis == lane else 1 for axis in range(len(shape))]
-            both = torch.stack([cells, -cells]).view(1, 2, *form)
+            both = torch.stack([pixels, -pixels]).view(1, 2, *form)
             arrays.append(both.expand(2, *both.shape[1:]))
         return cls(tuple(arrays), tuple(shape), tuple(axes), ((1, 1),) * len(arrays))
 
@@ -188,13 +188,13 @@ class Fields:
 
 def _beyond(line: Tensor, index: Tensor, period: tuple[int, int]) -> Tensor:
     """Intervals at ``index``, those beyond the ends by the period."""
-    units, cells = period
+    units, pixels = period
     length = line.shape[-1]
     after = torch.div(index - length + units, units, rounding_mode="floor").clamp(min=0)
     before = torch.div(index, units, rounding_mode="floor").clamp(max=0)
     turns = after + before
     place = (index - turns * units).clamp(0, length - 1)
-    moved = turns * cells
+    moved = turns * pixels
     return line[..., place] + torch.stack([moved, -moved]).view(
         2, *[1] * (line.ndim - 2), *moved.shape
     )
@@ -204,9 +204,9 @@ def _slower(period: tuple[int, int], a: int, b: int) -> tuple[int, int]:
     """The period after a new units stand for b old ones."""
     common = math.gcd(a, b)
     a, b = a // common, b // common
-    units, cells = period
+    units, pixels = period
     shared = math.gcd(b, units)
-    return a * units // shared, cells * b // shared
+    return a * units // shared, pixels * b // shared
 
 
 def compress(array: Tensor, *dims: int) -> Tensor:

@@ -200,7 +200,7 @@ class LinearFit:
 
 
 def join_targets(fits: Sequence[LinearFit]) -> tuple[nn.Linear, Supervised]:
-    """K linear models of the same distribution and columns as one network with its objective.
+    """Joins linear models of K targets, of the same columns, in one network with its objective.
 
     Targets do not share coefficients, so K outcomes at once are K fits; this puts them side by
     side, where a network for K targets would be.

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from ansatz.bench import tables
-from ansatz.bench.finding import Options
+from ansatz.bench.finding import BenchOptions
 from ansatz.data import Dataset
 from ansatz.data import load as really_load
 
@@ -26,8 +26,8 @@ def toy(monkeypatch):
 
 def test_uci_runs_in_parts_and_goes_on(toy, monkeypatch, tmp_path):
     monkeypatch.setattr(tables, "NLL", {"concrete": 2.0})
-    first = tables.quality_uci(Options(splits=(0,), inference="point", folder=tmp_path))
-    both = tables.quality_uci(Options(splits=(0, 1), inference="point", folder=tmp_path))
+    first = tables.quality_uci(BenchOptions(splits=(0,), inference="point", folder=tmp_path))
+    both = tables.quality_uci(BenchOptions(splits=(0, 1), inference="point", folder=tmp_path))
     lines = (tmp_path / "quality-uci.jsonl").read_text().splitlines()
     assert len(lines) == 2
     assert first[0].ours != both[0].ours and both[0].facts["splits"] == 2
@@ -38,7 +38,7 @@ def test_uci_runs_in_parts_and_goes_on(toy, monkeypatch, tmp_path):
 
 def test_tables_are_compared_with_trees_and_the_linear_model(toy, monkeypatch):
     monkeypatch.setattr(tables, "TABLES", ("toy",))
-    error, nll = tables.quality_tables(Options(splits=(0,), inference="point"))
+    error, nll = tables.quality_tables(BenchOptions(splits=(0,), inference="point"))
     assert error.ratio[tables.TREES].median == pytest.approx(error.ours / error.peers[tables.TREES])
     assert nll.limit["ours"].at_most == nll.peers["linear"]
 
@@ -72,7 +72,7 @@ def test_survival_is_compared_with_our_own_cox_model(monkeypatch):
     data = Dataset("m", frame, ("time", "event"), "", "", splits=((range(120), range(120, 160)),))
     monkeypatch.setattr("ansatz.data.load", lambda name: data)
     monkeypatch.setattr(tables, "HARRELL", {"metabric": 0.6})
-    (found,) = tables.quality_survival(Options(splits=(0,), inference="point"))
+    (found,) = tables.quality_survival(BenchOptions(splits=(0,), inference="point"))
     difference = found.facts["difference to cox"]["mean"]
     assert found.ours - found.peers["cox"] == pytest.approx(difference) and found.ours > 0.6
 

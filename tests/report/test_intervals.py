@@ -11,9 +11,15 @@ from ansatz import Regressor
 from ansatz.figures.section import Figure, Table
 from ansatz.likelihoods import NormalDistribution, Poisson, VonMisesDistribution
 from ansatz.report import gather
-from ansatz.report.coverage import section
 from ansatz.report.effect import clopper_pearson, wilson
-from ansatz.report.intervals import by_group, by_width, censored_coverage, covered, intervals
+from ansatz.report.interval_coverage import (
+    by_group,
+    by_width,
+    censored_coverage,
+    covered,
+    intervals,
+    section,
+)
 from ansatz.report.transform import transform_censored
 
 

@@ -3,12 +3,12 @@
 import math
 from typing import TYPE_CHECKING
 
-from ansatz.figures.number import number, with_error
+from ansatz.figures.number_format import number, with_error
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, LINEAR, MODEL, THIRD, figure, to_svg
 from ansatz.report.baselines import (
     WITHOUT_ERROR,
-    Comparison,
+    MetricComparison,
     Score,
     baselines,
     compare,
@@ -62,7 +62,7 @@ def assess_difference(
     return f"It loses to {baseline} by {size} in {metric}, {ratio}{doubt}."
 
 
-def draw_scores(axes: "Axes", comparison: Comparison) -> None:
+def draw_scores(axes: "Axes", comparison: MetricComparison) -> None:
     """Draws every model's score with its 95 % interval as a dot plot."""
     names = list(comparison.scores)
     for place, name in enumerate(names):
@@ -135,7 +135,7 @@ def section(evidence: Evidence) -> Section | None:
     return Section("Scores", lead, parts)
 
 
-def _score_table(comparisons: list[Comparison], names: list[str], unit: str) -> Table:
+def _score_table(comparisons: list[MetricComparison], names: list[str], unit: str) -> Table:
     rows = [
         [
             f"{c.metric} {'↑' if higher_is_better(c.metric) else '↓'}",
@@ -152,7 +152,9 @@ def _score_table(comparisons: list[Comparison], names: list[str], unit: str) -> 
     )
 
 
-def _difference_table(evidence: Evidence, comparisons: list[Comparison], names: list[str]) -> Table:
+def _difference_table(
+    evidence: Evidence, comparisons: list[MetricComparison], names: list[str]
+) -> Table:
     rows: list[list[str | None]] = []
     for c in (c for c in comparisons if c.metric not in WITHOUT_ERROR):
         cells: list[str | None] = []

@@ -1,8 +1,12 @@
-"""Averages of the weights over the steps, and copies of all that training changes."""
+"""The state of a run: history, callbacks, early stopping, averages and copies of weights."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +15,174 @@ from ansatz.errors import UsageError
 from ansatz.networks.transfer import rests
 from ansatz.training.machine import is_sharded
 from ansatz.training.objectives import Step
+
+Record = dict[str, float | int | bool | None]
+
+
+@dataclass
+class History:
+    """The evaluations of a run, its stop reason and notes.
+
+    A record has ``step``, ``epoch`` (a fraction), ``seconds``, ``running_loss`` (the mean over the
+    period since the last record, in training mode, while the weights moved), ``valid_loss`` (whole
+    validation source, evaluation mode), ``train_loss`` (the same for the training source, on
+    request), ``rate`` where the step has one, and ``best`` when it is the best so far.
+
+    Args:
+        records: one per evaluation.
+        best_step: after how many steps the restored weights were reached.
+        best_loss: their validation loss; None without validation data.
+        stop_reason: ``"epochs"``, ``"steps"``, ``"patience"``, ``"time limit"``, ``"interrupted"``,
+            ``"numerical failure"``, ``"error"``, or the reason of a callback.
+        steps: updates in all.
+        epochs: full passes over the training source.
+        seconds: time spent, over all parts of a resumed run.
+        notes: surprises in words: memory, forced resumes, failed checkpoints, fallbacks.
+
+    Example:
+        >>> from ansatz.training import History
+        >>> History(records=[{"step": 5, "valid_loss": 1.0}]).losses("valid_loss")
+        [1.0]
+    """
+
+    records: list[Record] = field(default_factory=list)
+    best_step: int | None = None
+    best_loss: float | None = None
+    stop_reason: str | None = None
+    steps: int = 0
+    epochs: int = 0
+    seconds: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+    def losses(self, name: str) -> list[float | int | bool | None]:
+        """Gives one column of the records."""
+        return [record.get(name) for record in self.records]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Plain numbers and strings."""
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> History:
+        """The history that ``state_dict`` described."""
+        return cls(**state)
+
+
+class Run:
+    """A fit in progress, as callbacks see it; they may stop it."""
+
+    def __init__(self, step: Step | None, total: int, period: int, history: History) -> None:
+        self.step, self.total, self.period, self.history = step, total, period, history
+        self.number = 0  # steps done
+        self.stop_reason: str | None = None
+
+    def stop(self, reason: str) -> None:
+        """Ends training after this step; ``reason`` becomes the history's stop reason."""
+        self.stop_reason = reason
+
+
+class Callback:
+    """A listener to a fit; override the methods that matter.
+
+    A callback that remembers something offers ``state_dict`` and ``load_state_dict``; the
+    checkpoint then holds it.
+
+    Example:
+        >>> from ansatz.training import Callback
+        >>> class Patient(Callback):
+        ...     def on_evaluation(self, run, record):
+        ...         if record["valid_loss"] < 0.1:
+        ...             run.stop("good enough")
+    """
+
+    def on_start(self, run: Run) -> None:
+        """Runs before the first step."""
+
+    def on_step(self, run: Run, logs: dict[str, float]) -> None:
+        """Runs after each step, with what the step logged."""
+
+    def on_evaluation(self, run: Run, record: Record) -> None:
+        """Runs after each evaluation."""
+
+    def on_end(self, run: Run, history: History) -> None:
+        """Runs when training has ended, and the best weights are back."""
+
+
+class Callbacks(NamedTuple):
+    """All callbacks, and those that listen to every step."""
+
+    all: tuple[Callback, ...]
+    each_step: tuple[Callback, ...]
+
+    @classmethod
+    def of(cls, callbacks: Sequence[Callback]) -> Callbacks:
+        """Sorts out who overrides ``on_step``."""
+        stepping = (c for c in callbacks if type(c).on_step is not Callback.on_step)
+        return cls(tuple(callbacks), tuple(stepping))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of those callbacks that have one, by position."""
+        return {str(n): c.state_dict() for n, c in enumerate(self.all) if hasattr(c, "state_dict")}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what ``state_dict`` gave."""
+        for n, callback in enumerate(self.all):
+            if str(n) in state and hasattr(callback, "load_state_dict"):
+                callback.load_state_dict(state[str(n)])
+
+
+class Stopping(Protocol):
+    """The rule that stops a run, evaluation by evaluation."""
+
+    @property
+    def exhausted(self) -> bool:
+        """True when it is time to stop."""
+        ...
+
+    def observe(self, loss: float) -> bool:
+        """Takes note of a loss; True when it is the best so far."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it remembers."""
+        ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what ``state_dict`` gave."""
+        ...
+
+
+class EarlyStopping:
+    """Stops after a number of evaluations without a new lowest loss."""
+
+    def __init__(self, patience: int | None) -> None:
+        if patience is not None and patience < 1:
+            raise UsageError(f"patience must be at least 1 evaluation, got {patience}.")
+        self.patience = patience
+        self.best, self.waited = math.inf, 0
+
+    def observe(self, loss: float) -> bool:
+        """True when ``loss`` is the lowest so far."""
+        if loss < self.best:
+            self.best, self.waited = loss, 0
+            return True
+        self.waited += 1
+        return False
+
+    @property
+    def exhausted(self) -> bool:
+        """True when patience has run out."""
+        return self.patience is not None and self.waited >= self.patience
+
+    def state_dict(self) -> dict[str, Any]:
+        """The lowest loss (None before the first) and the evaluations since."""
+        return {"best": None if self.best == math.inf else self.best, "waited": self.waited}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what ``state_dict`` gave."""
+        self.best = math.inf if state["best"] is None else float(state["best"])
+        self.waited = int(state["waited"])
+
 
 Average = Literal["ema", "swa"]
 

@@ -247,7 +247,7 @@ class Backpropagation:
         self._gradients = list(zip(weight_gradients, bias_gradients, strict=True))
         self._large = [torch.from_numpy(g) if g.size >= _LARGE else None for g in weight_gradients]
         self._rule, self._last = rule, len(self.weights) - 1
-        self.masks = Masks(dropout, seed)
+        self.masks = DropoutMasks(dropout, seed)
         self._rooms: dict[int, _Room] = {}
         self._room: _Room
 
@@ -303,7 +303,7 @@ class Backpropagation:
         return room
 
 
-class Masks:
+class DropoutMasks:
     """Inverted dropout: units are zeroed with probability p, the others scaled by 1/(1-p).
 
     16 random bits per unit, so p is rounded to a multiple of 2^-16; the scale uses the rounded p,

@@ -18,7 +18,7 @@ from ansatz.seeds import derive
 from ansatz.training import History, Supervised, Trainer
 
 
-class Rows(NamedTuple):
+class MemberRows(NamedTuple):
     """The rows that a member trains on and stops by."""
 
     train: Tensor
@@ -42,7 +42,7 @@ class MemberRecipe(Protocol):
 
 def train_together(
     rows: Batch,
-    members: Sequence[Rows],
+    members: Sequence[MemberRows],
     networks: Sequence[MLP],
     objective: Supervised,
     recipe: MemberRecipe,

@@ -29,7 +29,7 @@ def open_data(
     estimator: Any, data: str, given: Mapping[str, Any], *, outcomes: bool = False
 ) -> "ReadAgain":
     """Reads data for a model as those of its fit were; options of other data are refused."""
-    from ansatz.fitting.options.tables import ReadingOutcomes
+    from ansatz.fitting.options.commands import ReadingOutcomes
     from ansatz.fitting.request import refuse_foreign, validated
 
     model = estimator.model_

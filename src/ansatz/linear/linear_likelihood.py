@@ -12,7 +12,7 @@ from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.absolute import KINKED, is_kinked, minimise_absolute, smooth_loss
 from ansatz.linear.criterion import Criterion, Derivatives, Kind
-from ansatz.linear.design import Rows
+from ansatz.linear.design import DesignRows
 from ansatz.linear.family import Family, family_of, precise_loss
 from ansatz.linear.heads import Redundancy, dispersion_columns, find_redundancy, target_of
 from ansatz.linear.naming import inner
@@ -34,7 +34,7 @@ class Maximum(NamedTuple):
     differenced: bool = False  # whether second derivatives came from differences
 
 
-class Model(NamedTuple):
+class LinearLikelihood(NamedTuple):
     """A likelihood made ready for a linear fit."""
 
     likelihood: Likelihood  # a copy in float64, started at its constant model
@@ -55,7 +55,7 @@ class Model(NamedTuple):
         weight: Tensor,
         dispersion: Literal["constant", "predicted"],
         classes: int = 0,
-    ) -> "Model":
+    ) -> "LinearLikelihood":
         """Checks y, sets units and floors, finds the constant model."""
         if not likelihood.additive:
             raise UsageError(f"{likelihood.name} couples rows: it has no linear fit row by row.")
@@ -108,7 +108,7 @@ class Model(NamedTuple):
         kinds = [k for j, k in enumerate(self.kinds[: self.outputs]) if j not in self.dispersions]
         return kinds.count("x")
 
-    def criterion(self, rows: Rows, matrix: Tensor, width: float | None = None) -> Criterion:
+    def criterion(self, rows: DesignRows, matrix: Tensor, width: float | None = None) -> Criterion:
         """The total loss over ``rows``; a kinked one smoothed over ``width`` if given."""
         function: LikelihoodLoss | None = None
         y = rows.y
@@ -130,7 +130,7 @@ class Model(NamedTuple):
             mask[criterion.parts[column]] = column not in self.dispersions
         return mask
 
-    def maximise(self, rows: Rows, matrix: Tensor) -> Maximum:
+    def maximise(self, rows: DesignRows, matrix: Tensor) -> Maximum:
         """Newton's method from the constant model."""
         if rows.precision is not None and self.family is None:
             raise UsageError(
@@ -224,7 +224,9 @@ class Model(NamedTuple):
     def _nu(self, criterion: Criterion, theta: Tensor) -> float:
         return freedom(self.fitted(criterion, theta))
 
-    def _minimise(self, rows: Rows, criterion: Criterion, theta: Tensor, free: Tensor) -> Minimum:
+    def _minimise(
+        self, rows: DesignRows, criterion: Criterion, theta: Tensor, free: Tensor
+    ) -> Minimum:
         if not is_kinked(self.likelihood):
             part = self._freedom(criterion)
             normal_tails = None
@@ -271,7 +273,7 @@ def learned_freedom(likelihood: Likelihood) -> int | None:
 
 
 def freedom(likelihood: Likelihood) -> float:
-    """nu."""
+    """The degrees of freedom nu."""
     head = cast(PositiveHead, inner(likelihood).get_submodule("freedom"))
     return float(head.value(torch.float64).detach())
 

@@ -49,9 +49,7 @@ class SearchOptions(TypedDict, total=False):
     ]
     time_limit: Annotated[
         float | None,
-        Option(
-            "Begin no trial after so many seconds.", SEARCH, metavar="SECONDS", limits={"gt": 0}
-        ),
+        Option("Begin no trial after this time.", SEARCH, metavar="SECONDS", limits={"gt": 0}),
     ]
     progress: Annotated[Any, Option("Called with trials done, trials in all and the best so far.")]
 
@@ -104,7 +102,7 @@ class OutcomeOptions(TypedDict, total=False):
         str | None, Option("With --lower: and not above this; empty is open.", **_OUTCOME)
     ]
     trials: Annotated[
-        str | None, Option("The target counts the successes of so many trials.", **_OUTCOME)
+        str | None, Option("Number of trials; the target counts their successes.", **_OUTCOME)
     ]
 
 
@@ -118,7 +116,7 @@ class OutcomeSettings(TypedDict, total=False):
     unranked: Annotated[str, Option("Items that a ranking leaves out: last, or absent.")]
     prior: Annotated[float, Option("Comparisons of every item with one at the mean of the scores.")]
     layout: Annotated[str, Option("How a ranking is written: places, items or orders.")]
-    calibration: Annotated[float, Option("Share of the rows that conformal intervals rest on.")]
+    calibration: Annotated[float, Option("Share of the rows held out for conformal intervals.")]
 
 
 _COLUMN: Any = {"panel": ROWS, "metavar": "COL"}
@@ -264,7 +262,7 @@ class TrainingRunOptions(TypedDict, total=False):
     force: Annotated[bool, Option("Resume although data or options changed.", **_SWITCH)]
     time_limit: Annotated[
         float | None,
-        Option("Stop training after so many seconds.", metavar="SECONDS", limits={"gt": 0}, **_RUN),
+        Option("Stop training after this time.", metavar="SECONDS", limits={"gt": 0}, **_RUN),
     ]
     tensorboard: Annotated[
         str | Path | None, Option("Write TensorBoard logs to this folder.", metavar="DIR", **_RUN)
@@ -288,7 +286,7 @@ class ProcessOptions(TypedDict, total=False):
     processes: Annotated[
         int,
         Option(
-            "Train in so many processes of this machine, which share every batch. Default: 1; "
+            "Number of processes of this machine, which share every batch. Default: 1; "
             "for several machines see torchrun.",
             default=1,
             metavar="N",

@@ -1,6 +1,6 @@
 """How a report formats numbers and text from data."""
 
-from ansatz.figures.number import number, percent, printable, with_error
+from ansatz.figures.number_format import number, percent, printable, with_error
 
 
 def test_numbers_have_four_significant_digits_and_a_true_minus():
