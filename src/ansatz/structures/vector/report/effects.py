@@ -76,7 +76,7 @@ def accumulate_levels(
     predict: Callable[[NDArray[np.intp], NDArray[np.intp]], Numbers],
     codes: NDArray[np.intp],
     order: Sequence[int],
-) -> Curve:
+) -> EffectCurve:
     """Computes the effect of levels in a given order, moving rows to neighbouring levels."""
     steps = []
     for below, above in pairwise(order):
