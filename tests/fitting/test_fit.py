@@ -250,12 +250,12 @@ def test_folds_and_time_contradict_each_other():
         ansatz.fit(table(), target="price", likelihood="normal", group="town", time="year")
 
 
-def test_copies_across_a_split_by_group_are_judged_apart():
+def test_duplicates_across_a_split_by_group_are_evaluated_apart():
     frame = pd.concat([table(60)] * 2, ignore_index=True)
     frame["patient"] = np.arange(120) // 2 % 40  # the two copies are of two patients
     fit = ansatz.fit(frame, target="price", likelihood="normal", group="patient", options=TINY)
-    (told,) = [note for note in fit.notes if "evaluated rows" in note and "copies" in note]
-    assert "without them" in told
+    (note,) = [n for n in fit.notes if "evaluated rows" in n and "duplicates" in n]
+    assert "without them" in note
 
 
 def test_no_test_rows_no_metrics():
