@@ -125,7 +125,7 @@ def scores(document: Mapping[str, Any]) -> dict[str, Any]:
         if document.get(name) is not None:
             numbers[name] = number(document[name])
     for found in document.get("candidates") or ():
-        likelihood = found.get("likelihood") or found.get("likelihood")
+        likelihood = found.get("likelihood") or found.get("law")  # before 0.2
         numbers |= plain(f"candidate {likelihood}", found)
     return numbers
 

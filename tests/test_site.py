@@ -100,7 +100,11 @@ def test_a_docstring_becomes_markdown():
     References:
         A (2001), B. https://example.org/b.
     """
-    found = re.sub(r"zzFORMULA\d+zz", "FORMULA", docstring.markdown(text))
+    written = docstring.markdown(text)
+    block, inline = (formulas.FORMULAS.show(t) for t in re.findall(r"zzFORMULA\d+zz", written))
+    assert "<mfrac><mrow><mn>1</mn></mrow><mrow><mn>2</mn></mrow></mfrac>" in block
+    assert block.startswith('<div class="formula">') and "<mi>y</mi>" in inline
+    found = re.sub(r"zzFORMULA\d+zz", "FORMULA", written)
     assert found.strip() == (
         "A likelihood.\n\n\nFORMULA\n\n\n"
         "with FORMULA = `raw[0]`, see [`Normal`][ansatz.likelihoods.Normal] and a\\*b.\n\n"

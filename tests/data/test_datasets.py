@@ -144,6 +144,12 @@ def offline(tmp_path, monkeypatch):
     return network
 
 
+def test_without_files_and_address_the_missing_files_are_named(offline):
+    said = r"'mine' is not here and no address for it is known. Put a.csv \(SHA-256 \w+\) into"
+    with pytest.raises(DataError, match=said):
+        download.find_bundle("mine", MINE._replace(address=""))
+
+
 def test_a_download_is_verified_and_kept(offline, tmp_path):
     asked = offline(Reply(CONTENT))
     (path,) = download.find_bundle("mine", MINE)

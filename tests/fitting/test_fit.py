@@ -1,4 +1,4 @@
-"""From a table to a evaluated model, in one call."""
+"""From a table to an evaluated model, in one call."""
 
 import os
 import sys

@@ -8,9 +8,14 @@ import torch
 from scipy import integrate, stats
 
 from ansatz import likelihoods
-from ansatz.likelihoods import GammaDistribution, NormalDistribution, PoissonDistribution
+from ansatz.likelihoods import (
+    GammaDistribution,
+    NormalDistribution,
+    OrdinalDistribution,
+    PoissonDistribution,
+)
 from ansatz.likelihoods.averaged import Averaged
-from ansatz.likelihoods.mixture import Mixture, VectorMixture
+from ansatz.likelihoods.mixture import ClassMixture, Mixture, VectorMixture
 from ansatz.likelihoods.transformed import Scaled
 from ansatz.spec import TargetSpec
 
@@ -168,3 +173,13 @@ def test_vectors_mix_by_density():
         draws = mixed.sample((4000,), torch.Generator().manual_seed(0))
         near = 5 * mixed.variance.sqrt() / math.sqrt(4000)
         assert bool(((draws.mean(0) - mixed.mean).abs() < near).all())
+
+
+def test_ordered_classes_mix_their_probabilities():
+    etas = torch.tensor([-1.0, 0.5, 2.0], dtype=torch.float64).unsqueeze(1)
+    parts = [OrdinalDistribution(eta, torch.zeros(2, dtype=torch.float64)) for eta in etas]
+    mixed = ClassMixture(parts, WEIGHTS.log())
+    wanted = sum(w * part.probs for w, part in zip(WEIGHTS, parts, strict=True))
+    torch.testing.assert_close(mixed.probs, wanted)
+    assert mixed.probs.sum().item() == pytest.approx(1)
+    assert mixed.mode.tolist() == wanted.argmax(-1).tolist()

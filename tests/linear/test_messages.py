@@ -56,7 +56,7 @@ def test_a_level_with_one_outcome_only_is_quasi_separation_and_only_its_column_i
 
 @pytest.mark.parametrize("seed", range(20))
 def test_separation_is_said_exactly_when_it_holds(seed):
-    """Small random tables: about half are separated; the linear programme is the evaluate."""
+    """Small random tables: about half are separated; the linear programme decides."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(12, 3, generator=generator)
     y = (torch.rand(12, generator=generator) < 0.5).double()

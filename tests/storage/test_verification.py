@@ -209,6 +209,14 @@ def test_a_newer_format_need_not_look_like_ours(tmp_path):
         verify_folder(tmp_path / "run", "model")
 
 
+@pytest.mark.parametrize("content", [b"{}", b'{"format": "2"}', b'{"format": 0}'])
+def test_a_format_is_a_whole_number(tmp_path, content):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "manifest.json").write_bytes(content)
+    with pytest.raises(ModelError, match=r"its format must be a whole number >= 1, got "):
+        verify_folder(tmp_path / "run", "model")
+
+
 def test_every_older_format_has_its_migration_and_its_fixture():
     assert set(MIGRATIONS) == set(range(1, module.FORMAT))
     for number in range(1, module.FORMAT + 1):

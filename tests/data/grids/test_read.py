@@ -423,6 +423,7 @@ def test_odd_options_are_named():
         ({"size": (1, 2, 3, 4)}, "size must be one number or"),
         ({"on_corrupt": "ignore"}, "'refuse' or 'skip'"),
         ({"memory_limit": "lots"}, "size like 4GB"),
+        ({"sise": 32}, "read_grids has no option 'sise'. Did you mean 'size'"),
     ):
         with pytest.raises(UsageError, match=said):
             read_grids(x, **options)

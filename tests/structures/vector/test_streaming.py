@@ -126,7 +126,7 @@ def test_a_run_killed_within_an_epoch_resumes_bit_for_bit(csv, tmp_path, monkeyp
     real, reads = stream_rows.BlockSource, []
 
     class Dies(real):
-        """Ends the process, as far as the run can notify, while a later window is read."""
+        """Ends the process, as far as the run can tell, while a later window is read."""
 
         def _mixed(self, epoch, number, blocks):
             reads.append((epoch, number))

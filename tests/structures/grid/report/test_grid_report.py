@@ -207,8 +207,7 @@ def test_cells_without_a_label_have_no_say(masks):
     assert bool((sample_pixels(masks).codes >= 0).all())
 
 
-def test_the_calibration_pixel_calibration_is_told_in_images(masks):
-    masks.kept.pop("cells", None)
+def test_the_calibration_of_pixels_is_reported_in_images(masks):
     probs = masks.model.outcome.probabilities(masks.predictive())
     said, top = (t[:, 3:].double() for t in probs.max(-1))
     right = (top == masks.outcome[:, 3:]).double()
