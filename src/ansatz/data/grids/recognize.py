@@ -25,7 +25,7 @@ _HEAD = 2**14  # bytes of a table
 
 
 def is_grids(data: Any) -> bool:
-    """Whether ``data`` are images, signals or volumes rather than a table.
+    """Tests whether ``data`` are images, signals or volumes rather than a table.
 
     That is: a folder with images in it or in its folders, an image, NIfTI, IDX or ``.npy`` file, an
     ``.npz`` file or mapping with an array of three or more axes, a CSV or Parquet table whose
