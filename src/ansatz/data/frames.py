@@ -59,7 +59,7 @@ def is_frame(data: Any) -> bool:
 
 
 def is_array(data: Any) -> bool:
-    """Whether the data are a numeric or boolean matrix without names."""
+    """Tests whether the data are a numeric or boolean matrix without names."""
     return isinstance(data, np.ndarray) and data.dtype.kind in "fiub" and data.ndim == 2
 
 

@@ -1,4 +1,4 @@
-"""What a fitted estimator offers: its attributes, and predictions for rows."""
+"""A fitted estimator: its attributes, and predictions for rows."""
 
 import copy
 from collections.abc import Callable

@@ -140,7 +140,7 @@ class Averaged(Likelihood):
 
 
 def merges(likelihood: Likelihood) -> bool:
-    """Whether :func:`merge` can merge several members of this likelihood."""
+    """Tests whether :func:`merge` can merge several members of this likelihood."""
     kept = (Bernoulli, Categorical, Cox, DiscreteHazard, PlackettLuce, VonMises)
     return not likelihood.has_distribution or isinstance(likelihood, kept)
 

@@ -47,7 +47,7 @@ def survival_rows(evidence: Evidence) -> SurvivalRows | None:
 
 
 def by_brier(a: Evaluated, b: Evaluated) -> bool:
-    """Whether two models have no common likelihood and are compared by the Brier score."""
+    """Tests whether two models have no common likelihood and are compared by the Brier score."""
     measures = [_measure(evaluated) for evaluated in (a, b)]
     if "intervals" in measures and measures[0] == measures[1]:
         assert isinstance(a.likelihood, DiscreteHazard) and isinstance(b.likelihood, DiscreteHazard)
@@ -172,7 +172,7 @@ class SurvivalReport(OutcomeReport):
         return found
 
     def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
-        """Whether times, events and entries are equal."""
+        """Tests whether times, events and entries are equal."""
         known = [
             times_and_causes(evaluated.likelihood, evaluated.job.y.numpy()) for evaluated in (a, b)
         ]
