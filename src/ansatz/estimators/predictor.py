@@ -220,8 +220,8 @@ class Predictor(BaseEstimator):
         """
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         generator = torch.Generator().manual_seed(seed)
-        likelihood = self.predict_dist(X, offset=offset, trials=trials)
-        draws: NDArray[Any] = likelihood.sample((count,), generator=generator).numpy()
+        distribution = self.predict_dist(X, offset=offset, trials=trials)
+        draws: NDArray[Any] = distribution.sample((count,), generator=generator).numpy()
         labels = self.model_.outcome.labels
         return draws if labels is None else labels[draws.astype(np.intp)]
 
