@@ -72,7 +72,12 @@ class Bag(TensorStructure):
 
 structures.register("bag", Bag)
 
-folder = Path(os.environ["ANSATZ_DATA"]) / "mr-polarity"
+folder = Path(os.environ.get("ANSATZ_DATA", ".")) / "mr-polarity"
+if not folder.is_dir():
+    raise SystemExit(
+        f"{folder} is missing: put rt-polarity.pos and rt-polarity.neg of the 'sentence polarity "
+        "dataset v1.0' (Pang and Lee 2005) there, and set ANSATZ_DATA to the folder above."
+    )
 positive, negative = (
     (folder / f"rt-polarity.{end}").read_text(encoding="latin-1").splitlines()[:1200]
     for end in ("pos", "neg")

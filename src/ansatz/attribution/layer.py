@@ -132,7 +132,7 @@ def _calls(
 
 @contextmanager
 def captured(layer: nn.Module) -> Iterator[list[Tensor]]:
-    """What a layer gives while the context lasts, kept from changes in place by those after it."""
+    """Records what a layer gives, safe from changes in place by later layers."""
     found: list[Tensor] = []
 
     def keep(_: nn.Module, __: Any, output: Any) -> Any:

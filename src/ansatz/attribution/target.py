@@ -1,4 +1,4 @@
-"""What is attributed: a number that a network gives, and its gradient in the input."""
+"""The number of a network's output that is attributed, and its gradient in the input."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -45,7 +45,7 @@ class Bound(NamedTuple):
     at_most: float | None = None  # the largest number that passes; None for any
 
     def met(self, value: float | None) -> bool:
-        """Whether ``value`` passes; None and nan do not."""
+        """Tests whether ``value`` passes; None and nan do not."""
         if value is None or math.isnan(value):
             return False
         low, high = self.at_least, self.at_most

@@ -132,7 +132,7 @@ PEERS: dict[str, tuple[str, Peer]] = {  # name -> the package it needs, what it 
 
 
 def installed(name: str) -> bool:
-    """Whether the package of a peer is installed."""
+    """Tests whether the package of a peer is installed."""
     return importlib.util.find_spec(PEERS[name][0]) is not None
 
 

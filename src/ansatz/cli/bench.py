@@ -51,7 +51,7 @@ def bench(
     ] = False,
     seed: Annotated[int, typer.Option(help="Of data, weights and order.")] = 0,
 ) -> None:
-    """Measure speed, memory and quality beside what one would use instead, side by side.
+    """Measure speed, memory and quality beside those of other libraries.
 
     Contestants take turns on the same threads; the median over rounds of the ratio decides. A peer
     that is not installed is reported as missing. Exit status 1 when a bar is not met.

@@ -34,7 +34,7 @@ def certify(
     seed: Annotated[int, typer.Option(min=0, help="Of the elements.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Measure how far the answers of a model change when its examples are moved.
+    """Measure how far a model's answers change when its examples are shifted or rotated.
 
     For each group of motions: the largest change of any raw output over random elements, alone
     and relative to the scale of the outputs among the examples (1: as much as another example

@@ -36,11 +36,11 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Say whether one model beats another on the test rows that both were kept from.
+    """Test whether one model beats another, on test rows that neither was trained on.
 
-    The difference of their scores is taken row by row and evaluated by its standard error; what
-    their recipes have not in common is listed. Of more than two models, folds of the training
-    rows choose one, which the test rows then compare with the first.
+    Compares the scores row by row, reports the difference with its standard error, and lists
+    how the recipes differ. Of more than two models, folds of the training rows choose one, which
+    the test rows then compare with the first.
 
     Example:
         ansatz compare houses-mlp houses-glm

@@ -53,8 +53,8 @@ def fit(
 ) -> None:
     """Fit a network to a table or to images, beside a linear and a constant model.
 
-    Says what each column was taken for, trains, tests on rows that chose nothing, and saves
-    the model in a folder.
+    Reports the role of each column, trains, evaluates on held-out test rows, and saves the
+    model in a folder.
 
     Example:
         ansatz fit houses.csv --target price

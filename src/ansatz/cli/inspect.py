@@ -18,9 +18,9 @@ def inspect(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Say what a saved model is, without running anything from it.
+    """Describe a saved model, without running anything from it.
 
-    A damaged file is named, with exit status 4.
+    Verifies the checksums first; names a damaged file and exits with status 4.
 
     Example:
         ansatz inspect houses-model

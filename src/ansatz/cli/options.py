@@ -170,7 +170,7 @@ def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
 
 
 def has_own_target(data: str) -> bool:
-    """Whether data may know their own target, as folders of images and image sets do."""
+    """Tests whether data may know their own target, as folders of images and image sets do."""
     return Path(data).suffix.lower() in _OWN_TARGET
 
 

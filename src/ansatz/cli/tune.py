@@ -41,11 +41,11 @@ def tune(
     quiet: Annotated[bool, _option("No progress.", "--quiet", "-q")] = False,
     as_json: Annotated[bool, _option("Print one JSON document.", "--json")] = False,
 ) -> None:
-    """Search for a better recipe than the default, evaluated by rows the search never sees.
+    """Search for a better recipe than the default, and test it on held-out rows.
 
-    Trials are evaluated on folds of the training rows. The best is fitted to all of them and
-    compared with the default recipe on the test rows, once. A search that was stopped goes on
-    with --resume.
+    Evaluates each trial on folds of the training rows, fits the best to all of them, and
+    compares it with the default recipe on the test rows, once. --resume continues a stopped
+    search.
 
     Example:
         ansatz tune houses.csv --target price

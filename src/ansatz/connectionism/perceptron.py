@@ -79,7 +79,7 @@ def run(
 
 
 def _change(form: Form, y: float, score: float) -> float:
-    """What multiplies the rate and the point in an update: +1 or -1 by either form."""
+    """Gives the factor of the rate and the point in an update: +1 or -1 by either form."""
     if form == "signs":
         return y
     target = (y + 1) / 2

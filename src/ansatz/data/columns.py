@@ -96,7 +96,7 @@ def infer_columns(
     roles: Mapping[str, str | Sequence[str]] | None = None,
     drop: Collection[str] = (),
 ) -> list[Column]:
-    """The role of every column of a table of features.
+    """Infers the role of every column of a table of features.
 
     Numbers are numeric; text, booleans and pandas' categories are categorical; ordered categories
     are ordered; ISO dates are dates. A column with one value is constant, one that names the rows

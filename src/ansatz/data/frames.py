@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def as_frame(data: Any, *, names: list[str] | None = None) -> "pd.DataFrame":
-    """A pandas, polars or Arrow frame, a mapping of columns, an array or lists, as a frame.
+    """Makes a frame of a pandas, polars or Arrow frame, a mapping, an array or lists.
 
     The frame is never modified later on; its index is left out. Columns of an array are called
     x1, x2, ...
@@ -45,7 +45,7 @@ def as_frame(data: Any, *, names: list[str] | None = None) -> "pd.DataFrame":
 
 
 def is_frame(data: Any) -> bool:
-    """Whether the data have named columns: a frame of any library, or a mapping.
+    """Tests whether data have named columns: a frame of any library, or a mapping.
 
     Example:
         >>> import pandas as pd
@@ -59,7 +59,7 @@ def is_frame(data: Any) -> bool:
 
 
 def is_array(data: Any) -> bool:
-    """Whether the data are a numeric or boolean matrix without names."""
+    """Tests whether the data are a numeric or boolean matrix without names."""
     return isinstance(data, np.ndarray) and data.dtype.kind in "fiub" and data.ndim == 2
 
 

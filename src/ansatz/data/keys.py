@@ -14,7 +14,7 @@ _U = np.uint64
 
 
 def row_keys(*parts: Any, seed: int = 0) -> np.ndarray:
-    """A 64-bit hash of each row's cells, ``(N,)``.
+    """Hashes each row's cells to 64 bits, ``(N,)``.
 
     It does not depend on the order of the rows, of named columns, or on whether a whole number
     is stored as an integer: duplicates have one key, in one file or in two. Two rows that

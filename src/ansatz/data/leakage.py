@@ -129,7 +129,7 @@ def _one_to_one(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _monotone(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether y is a strictly monotone function of x with more than ten values."""
+    """Tests whether y is a strictly monotone function of x with more than ten values."""
     if not np.isfinite(x).all() or len(np.unique(x)) <= 10:
         return False
     order = np.argsort(x, kind="stable")

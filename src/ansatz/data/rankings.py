@@ -162,7 +162,7 @@ def _choose(
 
 
 def _are_places(names: list[str]) -> bool:
-    """Whether columns are called place1, place2, ... or 1, 2, ..., with one word before all."""
+    """Tests whether columns are called place1, place2, ... or 1, 2, ..., with one word before."""
     found = [_PLACE.match(name) for name in names]
     if not all(found):
         return False

@@ -54,7 +54,7 @@ class Dataset:
     masks: "Masks | None" = None
 
     def split(self, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
-        """Row numbers (train, test) of the k-th published split."""
+        """Gives the row numbers (train, test) of the k-th published split."""
         if not 0 <= k < len(self.splits):
             raise UsageError(
                 f"data set '{self.name}' has {len(self.splits)} published splits, asked for {k}."
@@ -92,7 +92,7 @@ register = registry.register
 
 
 def load(name: str) -> Dataset:
-    """The data set called ``name``: from ``$ANSATZ_DATA``, the cache, or the network.
+    """Loads the data set called ``name``: from ``$ANSATZ_DATA``, the cache, or the network.
 
     Example:
         >>> from ansatz.data import load
@@ -104,7 +104,7 @@ def load(name: str) -> Dataset:
 
 
 def names() -> list[str]:
-    """The names of all data sets.
+    """Lists the names of all data sets.
 
     Example:
         >>> from ansatz.data import names
@@ -115,7 +115,7 @@ def names() -> list[str]:
 
 
 def describe(name: str) -> Entry:
-    """Name, summary and reference of a data set, without opening it.
+    """Gives name, summary and reference of a data set, without opening it.
 
     Example:
         >>> from ansatz.data import describe
@@ -126,7 +126,7 @@ def describe(name: str) -> Entry:
 
 
 def fetch(name: str) -> Path:
-    """The folder that holds a data set's files, downloaded and verified if need be.
+    """Finds the folder of a data set's files, and downloads and verifies them if need be.
 
     Example:
         >>> from ansatz.data import fetch

@@ -62,7 +62,7 @@ class Classifier(ClassifierMixin, Estimator, without=("calibration",)):
         *,
         offset: ArrayLike | None = None,
     ) -> Self:
-        """One pass over the rows, from where the last call left weights and optimiser.
+        """Makes one pass over the rows, from where the last call left weights and optimiser.
 
         Args:
             X: rows as in ``fit``.
@@ -83,7 +83,7 @@ class Classifier(ClassifierMixin, Estimator, without=("calibration",)):
         return self._partial_fit(*self._continue(X, y, sample_weight, offset, outcome))
 
     def predict_proba(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
-        """P(y = class | x), ``(N, K)`` in the order of ``classes_``.
+        """Predicts P(y = class | x), ``(N, K)`` in the order of ``classes_``.
 
         Args:
             X: rows as in ``fit``.

@@ -77,7 +77,7 @@ class Estimator(Predictor):
         return self
 
     def settings(self) -> Settings:
-        """The arguments as settings of a fit."""
+        """Gives the arguments as settings of a fit."""
         given = {**self.get_params(deep=False), "random_state": self._seed()}
         return Settings.of_arguments(given)
 
@@ -138,7 +138,7 @@ class Estimator(Predictor):
         *,
         offset: ArrayLike | None = None,
     ) -> Self:
-        """One pass over the rows, from where the last call left weights and optimiser.
+        """Makes one pass over the rows, from where the last call left weights and optimiser.
 
         The first call fixes what comes from the data: scaling, levels, the likelihood's unit. The
             rate is
@@ -267,7 +267,7 @@ class Estimator(Predictor):
         *,
         offset: ArrayLike | None = None,
     ) -> float:
-        """The mean log-likelihood of outcomes: higher is better.
+        """Computes the mean log-likelihood of outcomes: higher is better.
 
         Args:
             X: rows as in ``fit``.
@@ -288,7 +288,7 @@ class Estimator(Predictor):
         *,
         offset: ArrayLike | None = None,
     ) -> dict[str, float | None]:
-        """Every metric that applies to the likelihood: nll, crps, rmse, ... ; None where undefined.
+        """Computes every metric that applies: nll, crps, rmse, ...; None where undefined.
 
         Args:
             X: rows as in ``fit``; of a model of ``ansatz.fit`` a table with the target will do.
@@ -310,7 +310,7 @@ class Estimator(Predictor):
         return found
 
     def duplicates(self, table: Any) -> NDArray[np.bool_]:
-        """Which rows of a table with the target are duplicates of training rows.
+        """Finds the rows of a table with the target that are duplicates of training rows.
 
         Args:
             table: as for ``evaluate``; a model of ``ansatz.fit`` keeps a hash of each row.
@@ -366,7 +366,7 @@ class Estimator(Predictor):
         return save_model(self.model_, folder, overwrite=overwrite)
 
     def report(self, X: Any, y: Any = None, path: str | Path | None = None, **options: Any) -> Any:
-        """The evidence of the model on rows it never saw, as one page of HTML.
+        """Writes the evidence of the model on rows it never saw, as one page of HTML.
 
         Args:
             X: rows as in ``fit``, or a table with the target for a model of ``ansatz.fit``.

@@ -1,4 +1,4 @@
-"""What a fitted estimator offers: its attributes, and predictions for rows."""
+"""A fitted estimator: its attributes, and predictions for rows."""
 
 import copy
 from collections.abc import Callable
@@ -85,7 +85,7 @@ class Predictor(BaseEstimator):
         return Given(rows, None if extra is None else torch.from_numpy(extra), counts)
 
     def rows(self, table: Any) -> Rows:
-        """The rows of a table, or of X as in ``fit``, as the model's encoder takes them.
+        """Reads a table, or X as in ``fit``, as the rows that the model's encoder takes.
 
         Args:
             table: as for ``predict_frame``.
@@ -133,7 +133,7 @@ class Predictor(BaseEstimator):
         trials: ArrayLike | None = None,
         recalibrated: bool = True,
     ) -> Distribution:
-        """The predictive distribution of each row: density, cdf, quantiles, moments, samples.
+        """Predicts the distribution of each row: density, cdf, quantiles, moments, samples.
 
         Args:
             X: rows as in ``fit``.
@@ -162,7 +162,7 @@ class Predictor(BaseEstimator):
         offset: ArrayLike | None = None,
         trials: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """The equal-tailed predictive interval, ``(N, 2)``, or ``(N, K, 2)`` for K targets.
+        """Predicts an equal-tailed interval for each row, ``(N, 2)``; ``(N, K, 2)`` for K targets.
 
         Args:
             X: rows as in ``fit``.
@@ -185,7 +185,7 @@ class Predictor(BaseEstimator):
             )
 
     def calibrate(self, X: Any, y: Any, *, offset: ArrayLike | None = None) -> Self:
-        """Measures on rows held out how far out outcomes lie, for conformal intervals.
+        """Measures on held-out rows how far out outcomes lie, for conformal intervals.
 
         Args:
             X: rows that nothing of the fit has seen.
@@ -220,13 +220,13 @@ class Predictor(BaseEstimator):
         """
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         generator = torch.Generator().manual_seed(seed)
-        likelihood = self.predict_dist(X, offset=offset, trials=trials)
-        draws: NDArray[Any] = likelihood.sample((count,), generator=generator).numpy()
+        distribution = self.predict_dist(X, offset=offset, trials=trials)
+        draws: NDArray[Any] = distribution.sample((count,), generator=generator).numpy()
         labels = self.model_.outcome.labels
         return draws if labels is None else labels[draws.astype(np.intp)]
 
     def predict_frame(self, X: Any, interval: float | None = None, **options: Any) -> pd.DataFrame:
-        """Predictions as a table: ``prediction``, ``lower``, ``upper``, ``p_<class>``, ...
+        """Predicts a table: ``prediction``, ``lower``, ``upper``, ``p_<class>``, ...
 
         Args:
             X: rows as in ``fit``; of a model of ``ansatz.fit`` its table.
@@ -257,7 +257,7 @@ class Predictor(BaseEstimator):
         offset: ArrayLike | None = None,
         random_state: int = 0,
     ) -> NDArray[np.float64]:
-        """Outcomes against predictions, one number per row.
+        """Compares outcomes with predictions, one number per row.
 
         Args:
             X: rows as in ``fit``.

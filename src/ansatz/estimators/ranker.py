@@ -65,7 +65,7 @@ class Ranker(Estimator, without=("calibration",)):
         self.layout = layout
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """P(item comes first | x), ``(N, K)`` in the order of ``items_``.
+        """Predicts P(item comes first | x), ``(N, K)`` in the order of ``items_``.
 
         Args:
             X: rows as in ``fit``.
@@ -74,7 +74,7 @@ class Ranker(Estimator, without=("calibration",)):
         return found
 
     def predict_scores(self, X: Any) -> NDArray[np.float64]:
-        """The log worth of each item, ``(N, K)`` in the order of ``items_``; a row adds up to 0.
+        """Predicts the log worth of each item, ``(N, K)`` as ``items_``; a row adds up to 0.
 
         Args:
             X: rows as in ``fit``.
@@ -83,7 +83,7 @@ class Ranker(Estimator, without=("calibration",)):
         return found
 
     def predict_ranks(self, X: Any) -> NDArray[np.float64]:
-        """The expected rank of each item among all, 1 the best, ``(N, K)``.
+        """Predicts the expected rank of each item among all, 1 the best, ``(N, K)``.
 
         Args:
             X: rows as in ``fit``.
@@ -92,7 +92,7 @@ class Ranker(Estimator, without=("calibration",)):
         return found
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """The mean of Kendall's tau between predicted and observed orders: 1 is perfect.
+        """Computes the mean of Kendall's tau of predicted and observed orders: 1 is perfect.
 
         ``log_score`` gives the mean log-likelihood.
 

@@ -78,7 +78,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         self.symmetry = symmetry
 
     def predict(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[Any]:
-        """The class of every pixel, ``(N, *size)``.
+        """Predicts the class of every pixel, ``(N, *size)``.
 
         Args:
             X: examples as in ``fit``, of any size that the network takes.
@@ -93,7 +93,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         return np.concatenate(found)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """P(class of a pixel), ``(N, *size, K)`` in the order of ``classes_``.
+        """Predicts P(class of a pixel), ``(N, *size, K)`` in the order of ``classes_``.
 
         Args:
             X: examples as in ``fit``.
@@ -106,7 +106,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         return torch.cat(found).numpy()
 
     def between_entropy(self, X: Any) -> NDArray[np.float64]:
-        r"""The disagreement of the members about every pixel, ``(N, *size)`` in nats.
+        r"""Measures how the members disagree about every pixel, ``(N, *size)`` in nats.
 
         .. math:: H\Big(\sum_s \pi_s p_s\Big) - \sum_s \pi_s H(p_s)
 
@@ -125,7 +125,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
         return torch.cat(found).numpy() if found else np.empty((0, *rows.spec.size))
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """The share of pixels with the right class.
+        """Computes the share of pixels with the right class.
 
         Args:
             X: examples as in ``fit``.

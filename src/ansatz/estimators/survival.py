@@ -94,7 +94,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         upper: ArrayLike | None = None,
         offset: ArrayLike | None = None,
     ) -> Self:
-        """One pass over the rows, from where the last call left weights and optimiser.
+        """Makes one pass over the rows, from where the last call left weights and optimiser.
 
         Args:
             X: rows as in ``fit``.
@@ -111,7 +111,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         return self._partial_fit(*self._continue(X, times, sample_weight, offset))
 
     def predict_median(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
-        """The time at which the survival curve falls to one half.
+        """Predicts the time at which the survival curve falls to one half.
 
         Args:
             X: rows as in ``fit``.
@@ -122,7 +122,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     def predict_survival(
         self, X: Any, times: ArrayLike | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """P(T > t | x), ``(N, len(times))``; with several causes, free of any event.
+        """Predicts P(T > t | x), ``(N, len(times))``; with several causes, free of any event.
 
         Args:
             X: rows as in ``fit``.
@@ -134,7 +134,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     def predict_cumulative_hazard(
         self, X: Any, times: ArrayLike | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """-log P(T > t | x), ``(N, len(times))``.
+        """Predicts -log P(T > t | x), ``(N, len(times))``.
 
         Args:
             X: rows as in ``fit``.
@@ -148,7 +148,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     def predict_hazard(
         self, X: Any, times: ArrayLike | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """The rate of events at t among those still free of one, ``(N, len(times))``.
+        """Predicts the rate of events at t among those still free of one, ``(N, len(times))``.
 
         For a baseline that is a step function (Cox) it is the slope of the cumulative hazard
         between neighbouring event times.
@@ -165,7 +165,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     def predict_restricted_mean(
         self, X: Any, horizon: float | None = None, *, offset: ArrayLike | None = None
     ) -> NDArray[np.float64]:
-        """E[min(T, horizon) | x], ``(N,)``: the area under the survival curve up to the horizon.
+        """Predicts E[min(T, horizon) | x], ``(N,)``: the area under the survival curve.
 
         Args:
             X: rows as in ``fit``.
@@ -177,7 +177,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         return found
 
     def predict_risk(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
-        """A number that orders rows, higher for earlier events: the log-risk of a Cox model.
+        """Predicts a number that is higher for earlier events: the log-risk of a Cox model.
 
         For other likelihoods it is minus the mean time restricted to the last event of the fit.
 
@@ -197,7 +197,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         *,
         offset: ArrayLike | None = None,
     ) -> NDArray[np.float64]:
-        """P(T <= t and the event is of this cause | x), ``(N, len(times))``.
+        """Predicts P(T <= t and the event is of this cause | x), ``(N, len(times))``.
 
         Args:
             X: rows as in ``fit``.
@@ -210,7 +210,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         return found
 
     def score(self, X: Any, y: Any, **options: Any) -> float:
-        """Harrell's concordance: the share of comparable pairs that ``predict_risk`` orders right.
+        """Computes Harrell's concordance: the share of pairs that ``predict_risk`` orders right.
 
         With several causes it is that of cause 1; nan where outcomes are intervals.
 
@@ -224,7 +224,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         return float("nan") if found is None else found
 
     def time_grid(self, count: int = 100) -> NDArray[np.float64]:
-        """``count`` times up to the last event of the fit.
+        """Gives ``count`` times up to the last event of the fit.
 
         Args:
             count: how many.

@@ -229,5 +229,5 @@ def read_numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDAr
 
 
 def is_numeric(column: pd.Series) -> bool:
-    """Whether a column holds integers or floating-point numbers."""
+    """Tests whether a column holds integers or floating-point numbers."""
     return getattr(column.dtype, "kind", "O") in "iuf"

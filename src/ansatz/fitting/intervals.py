@@ -65,7 +65,7 @@ def _scores(distribution: Distribution, y: Tensor) -> Tensor:
 
 
 def conformal_quantile(scores: Tensor, level: float) -> Tensor:
-    r"""The score that holds at least ``level`` of further outcomes, ``(K,)`` or ``()``.
+    r"""Finds the score that holds at least ``level`` of further outcomes, ``(K,)`` or ``()``.
 
     .. math:: \hat s = s_{(k)}, \qquad k = \lceil (n + 1)\, \text{level} \rceil
 
@@ -99,7 +99,7 @@ def conformal_quantile(scores: Tensor, level: float) -> Tensor:
 def conformal_interval(
     likelihood: Likelihood, raw: Tensor, quantile: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The outcomes whose score is at most ``quantile``.
+    """Finds the interval of outcomes whose score is at most ``quantile``.
 
     Args:
         likelihood: the served likelihood.

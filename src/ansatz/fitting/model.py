@@ -256,15 +256,15 @@ class Model:
     def predictive(
         self, rows: Rows, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Predictive:
-        """The likelihood of each row's outcome, as it is served."""
+        """Gives the predictive distribution of each row's outcome, as it is served."""
         return self.outcome.serve(self.posterior.predictive(rows, offset, notes=notes))
 
     def constant(self) -> Predictive:
-        """The likelihood of a row of which nothing is known, for a model without features."""
+        """Gives the distribution of any row, for a model without features."""
         return self.predictive(self.structure.nothing(1))
 
     def evaluate(self, job: Job, notes: list[str] | None = None) -> Metrics:
-        """Every metric that applies, on the rows of a job."""
+        """Computes every metric that applies, on the rows of a job."""
         served = self.predictive(job.rows, job.offset, notes=[] if notes is None else notes)
         found: Metrics = self.outcome.evaluate(served, job.y, job.weight)
         return found

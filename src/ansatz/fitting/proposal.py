@@ -192,7 +192,7 @@ def _propose_survival(frame: pd.DataFrame, column_roles: ColumnRoles) -> Proposa
 
 
 def _are_orders(y: pd.DataFrame) -> bool:
-    """Whether each cell is an order like b>a>c, or one of the items of these alone."""
+    """Tests whether each cell is an order like b>a>c, or one of the items of these alone."""
     if y.shape[1] != 1:
         return False
     text = y.iloc[:, 0].astype(str)
@@ -202,6 +202,6 @@ def _are_orders(y: pd.DataFrame) -> bool:
 
 
 def _are_rankings(values: NDArray[np.float64]) -> bool:
-    """Whether each row holds 1, ..., K in some order."""
+    """Tests whether each row holds 1, ..., K in some order."""
     count = values.shape[1]
     return count > 2 and bool((np.sort(values, axis=1) == np.arange(1, count + 1)).all())

@@ -64,7 +64,7 @@ class ReadAgain:
         yield found
 
     def writes(self, path: Path) -> bool:
-        """Whether predictions go to such a path in a form of their own, by :meth:`write`."""
+        """Tests whether predictions go to such a path in a form of their own, by :meth:`write`."""
         return False
 
     def write(self, estimator: Any, path: Path, *, overwrite: bool) -> Written:

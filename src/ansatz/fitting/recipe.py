@@ -207,7 +207,7 @@ BLUR = 1e-4  # of sd(y): below the least scale that a likelihood may claim
 
 
 def needs_double(y: Tensor) -> bool:
-    """Whether float32 would blur the outcomes, or overflow at their scale.
+    """Tests whether float32 would blur the outcomes, or overflow at their scale.
 
     A y around 1e9 with an sd of 1 has no digits left in float32, and the square of 1e30 no value.
 

@@ -178,7 +178,7 @@ def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, A
 
 
 def _means_none(each: Declared) -> bool:
-    """Whether None is a value of an option, and not its absence."""
+    """Tests whether None is a value of an option, and not its absence."""
     return isinstance(each.option.default, str) and type(None) in get_args(each.type)
 
 

@@ -74,17 +74,17 @@ class Fit:
         return estimator_of(self.fitted)
 
     def evidence(self) -> dict[str, Any]:
-        """The record of the fit that is saved beside its model."""
+        """Gives the record of the fit that is saved beside its model."""
         names = [each.name for each in fields(self) if each.name not in _NOT_EVIDENCE]
         return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
-        """The document of ``ansatz fit --json``."""
+        """Gives the document of ``ansatz fit --json``."""
         document = {k: v for k, v in self.evidence().items() if k not in ("notes", "recipe")}
         return {**document, "model": None if self.folder is None else str(self.folder)}
 
     def summary(self, *, refits: int = 20) -> Any:
-        """A linear model's summary; a network's effects on the test rows, with intervals.
+        """Summarizes a linear model, or a network's effects on the test rows, with intervals.
 
         Of a network on grids it is the table of its layers.
 

@@ -81,7 +81,7 @@ def save(model: Any, folder: str | Path, *, overwrite: bool = False) -> Path:
 
 
 def load(folder: str | Path, *, network: nn.Module | None = None) -> Any:
-    """The estimator saved in ``folder``, verified by its sums first.
+    """Loads the estimator saved in ``folder``, after verifying its checksums.
 
     Args:
         folder: that ``save`` or ``ansatz fit`` wrote.
@@ -117,7 +117,7 @@ def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> 
 
 
 def load_model(folder: str | Path, *, network: nn.Module | None = None) -> Model:
-    """The model saved in ``folder``, verified by its sums first."""
+    """Loads the model saved in ``folder``, after verifying its checksums."""
     path = Path(folder)
     manifest = verify_folder(path, "model")
     try:

@@ -174,7 +174,7 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
 
 
 def is_linear(model: Model) -> bool:
-    """Whether the model is itself the linear model of its structure."""
+    """Tests whether the model is itself the linear model of its structure."""
     names = {model.structure.linear_network(axis) for axis in ("row", "element")}
     return model.network_name in names and model.has_features
 

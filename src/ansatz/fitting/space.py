@@ -23,7 +23,7 @@ class Range(NamedTuple):
         return isinstance(self.low, int) and isinstance(self.high, int)
 
     def holds(self, value: Any) -> bool:
-        """Whether the value lies in it."""
+        """Tests whether the value lies in it."""
         return isinstance(value, int | float) and self.low <= value <= self.high
 
     def sentence(self) -> str:
@@ -37,7 +37,7 @@ class Choice(NamedTuple):
     values: tuple[Any, ...]
 
     def holds(self, value: Any) -> bool:
-        """Whether the value is among them."""
+        """Tests whether the value is among them."""
         return value in self.values
 
     def sentence(self) -> str:

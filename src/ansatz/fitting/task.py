@@ -228,7 +228,7 @@ class Task(NamedTuple):
         return self.settings.network
 
     def is_solved(self, job: Job) -> bool:
-        """Whether the model is the structure's exact linear model: asked for, or without x."""
+        """Tests whether the model is the exact linear model: asked for, or without x."""
         if not job.rows.has_features:
             return True
         return self.settings.is_linear and self.structure.solves

@@ -334,7 +334,7 @@ def typed(rows: Batch, dtype: torch.dtype) -> Batch:
 
 
 def _normalizes_by_batch(network: nn.Module) -> bool:
-    """Whether a row alone has nothing to be normalised by."""
+    """Tests whether a row alone has nothing to be normalised by."""
     return any(isinstance(part, nn.BatchNorm1d) for part in network.modules())
 
 

@@ -1,4 +1,4 @@
-"""The likelihoods of several members as one likelihood."""
+"""Mixes the predicted distributions of several members into one."""
 
 import copy
 import math
@@ -13,14 +13,14 @@ from ansatz.seeds import generator
 
 
 class Combination:
-    """Members' likelihoods with weights and one factor of recalibration.
+    """The weighted mixture of several members' distributions, with one factor of recalibration.
 
     Some likelihoods stay what they are when members are mixed (classes, hazards at cuts): then the
     raw numbers are merged. For all others ``likelihood`` is the mixture, which takes every
     member's.
 
     Args:
-        likelihoods: one per member, fitted.
+        likelihoods: of the members, one each, fitted.
         weights: ``(S,)``, normalised here.
         factor: of recalibration; for merged likelihoods the temperature that raw is divided by.
 
@@ -39,9 +39,9 @@ class Combination:
     """
 
     def __init__(
-        self, candidates: Sequence[Likelihood], weights: Tensor, factor: float = 1.0
+        self, likelihoods: Sequence[Likelihood], weights: Tensor, factor: float = 1.0
     ) -> None:
-        self.likelihoods, self.factor = list(candidates), float(factor)
+        self.likelihoods, self.factor = list(likelihoods), float(factor)
         total = float(weights.sum())
         # Weights that were normalised once stay as they are: a saved model predicts the same bits.
         self.weights = weights.double() / (1.0 if abs(total - 1) < 1e-12 else total)
@@ -104,7 +104,7 @@ class Combination:
 
 
 def stack_weights(log_scores: Tensor, weight: Tensor | None = None) -> Tensor:
-    r"""The weights of the mixture with the best log score.
+    r"""Finds the weights of the mixture with the best log score.
 
     .. math:: \hat\pi = \arg\max_\pi \sum_i w_i \log \sum_g \pi_g\, p_g(y_i) + \sum_g \log \pi_g
 
@@ -146,7 +146,7 @@ def stack_weights(log_scores: Tensor, weight: Tensor | None = None) -> Tensor:
 
 
 def probability_of_best(scores: Tensor, group: Tensor, seed: int = 0, draws: int = 2_000) -> Tensor:
-    """The probability of each group to have the best mean score, by the Bayesian bootstrap.
+    """Estimates each group's probability of the best mean score, by the Bayesian bootstrap.
 
     For models that were evaluated on different rows, which no mixture weight can be fitted to: a
     clear winner takes nearly all, groups that are alike share.

@@ -299,10 +299,10 @@ def _disagreement(job: Job, models: list[PointPosterior], share: Tensor) -> floa
     """The mean over rows of the variance between members over that within them."""
     inputs = models[0].encoder.inputs(job.rows, notes=[])
     with torch.no_grad():
-        candidates = [m.likelihood.distribution(m.answer(inputs, job.offset)) for m in models]
-    weight = (share / share.sum()).reshape(-1, *(1,) * candidates[0].mean.ndim)
-    means = torch.stack([likelihood.mean for likelihood in candidates])
-    within = (weight * torch.stack([likelihood.variance for likelihood in candidates])).sum(0)
+        distributions = [m.likelihood.distribution(m.answer(inputs, job.offset)) for m in models]
+    weight = (share / share.sum()).reshape(-1, *(1,) * distributions[0].mean.ndim)
+    means = torch.stack([each.mean for each in distributions])
+    within = (weight * torch.stack([each.variance for each in distributions])).sum(0)
     between = (weight * (means - (weight * means).sum(0)) ** 2).sum(0)
     ratio = torch.nan_to_num(between / within, nan=0.0, posinf=0.0)
     return float(ratio.clamp(max=10).mean())

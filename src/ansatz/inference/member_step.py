@@ -158,7 +158,7 @@ class MemberStep:
 
     @staticmethod
     def supports(network: nn.Module, objective: nn.Module) -> bool:
-        """Whether members like this one can be trained together."""
+        """Tests whether members like this one can be trained together."""
         return isinstance(objective, Supervised) and AnalyticStep.supports(network, objective)
 
     def stopping(self, patience: int | None) -> MemberStopping:

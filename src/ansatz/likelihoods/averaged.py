@@ -35,7 +35,7 @@ STRETCHED = ("normal", "laplace", "student_t", "normal_mixture")
 
 
 class Averaged(Likelihood):
-    r"""The mixture of S members' likelihoods, each with the shapes that it learned itself.
+    r"""The mixture of S members' distributions, each with the shapes that it learned itself.
 
     .. math:: p(y \mid x) = \sum_s \pi_s\, p_s(y \mid r_s(x))
 
@@ -140,7 +140,7 @@ class Averaged(Likelihood):
 
 
 def merges(likelihood: Likelihood) -> bool:
-    """Whether :func:`merge` can merge several members of this likelihood."""
+    """Tests whether :func:`merge` can merge several members of this likelihood."""
     kept = (Bernoulli, Categorical, Cox, DiscreteHazard, PlackettLuce, VonMises)
     return not likelihood.has_distribution or isinstance(likelihood, kept)
 

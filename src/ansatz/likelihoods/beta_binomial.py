@@ -118,13 +118,13 @@ class BetaBinomialDistribution(Distribution):
         y, *parameters = torch.broadcast_tensors(
             *wide(y, self.logits, self.dispersion, self.trials)
         )
-        likelihood, n = BetaBinomialDistribution(*parameters), parameters[2]
+        distribution, n = BetaBinomialDistribution(*parameters), parameters[2]
         if y.is_meta:
             return torch.empty_like(y), torch.empty_like(y)
         inside = (y >= 0) & (y < n)
         k = torch.where(inside, y.floor(), 0.0)
-        upper = k >= likelihood.mean.detach()
-        log_sum = likelihood._log_tail(k, upper)
+        upper = k >= distribution.mean.detach()
+        log_sum = distribution._log_tail(k, upper)
         # Where most of the mass is on the far side of the mean, the other sum is the smaller.
         most = (log_sum > -0.6) & inside & (n > 0)
         if most.any():
@@ -238,8 +238,8 @@ class BetaBinomial(Dispersed):
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
         require_same_shape(self.name, raw, y, event=(2,))
-        likelihood, successes = self.given(raw, y)
-        return -likelihood.log_prob(successes)
+        distribution, successes = self.given(raw, y)
+        return -distribution.log_prob(successes)
 
     def distribution(self, raw: Tensor, trials: Tensor | int = 1) -> BetaBinomialDistribution:
         """The successes in ``trials`` trials; by default in one."""

@@ -171,8 +171,8 @@ class Binomial(Likelihood):
     def loss(self, raw: Tensor, y: Tensor) -> Tensor:
         """The negative log-likelihood."""
         require_same_shape(self.name, raw, y, event=(2,))
-        likelihood, successes = self.given(raw, y)
-        return -likelihood.log_prob(successes)
+        distribution, successes = self.given(raw, y)
+        return -distribution.log_prob(successes)
 
     def distribution(self, raw: Tensor, trials: Tensor | int = 1) -> BinomialDistribution:
         """The successes in ``trials`` trials with log odds raw; by default in one."""
@@ -203,8 +203,8 @@ class Binomial(Likelihood):
     def pearson(self, raw: Tensor, y: Tensor) -> Tensor:
         """(k - n p) / sqrt(n p (1 - p))."""
         require_same_shape(self.name, raw, y, event=(2,))
-        likelihood, successes = self.given(raw, y)
-        return (successes - likelihood.mean) / likelihood.stddev
+        distribution, successes = self.given(raw, y)
+        return (successes - distribution.mean) / distribution.stddev
 
 
 def check_trials(y: Tensor, likelihood: str) -> None:

@@ -177,15 +177,15 @@ class Censored(Wrapped):
     def _complete(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Each row by one finite number inside its interval and the support, or weight 0."""
         lower, upper, _ = y.unbind(-1)
-        likelihood = self._example(y)
-        low = lower.clamp(min=likelihood.lower) if likelihood.lower > -math.inf else lower
-        middle = upper.floor() if likelihood.discrete else low + (upper - low) / 2
+        distribution = self._example(y)
+        low = lower.clamp(min=distribution.lower) if distribution.lower > -math.inf else lower
+        middle = upper.floor() if distribution.discrete else low + (upper - low) / 2
         value = torch.where(upper == math.inf, low, torch.where(low == -math.inf, upper, middle))
         value = torch.where(lower == upper, lower, value)
-        if likelihood.discrete:
+        if distribution.discrete:
             value = value.ceil()
         with torch.no_grad():
-            possible = value.isfinite() & (likelihood.log_prob(value) > -math.inf)
+            possible = value.isfinite() & (distribution.log_prob(value) > -math.inf)
         weight = torch.where(possible, weight, 0.0)
         if not bool((weight > 0).any(0).all()):
             raise DataError("no row holds a number inside the support: nothing can be estimated.")

@@ -166,7 +166,7 @@ class LogMeanDistribution(Distribution):
 
 
 def _has_gradient(part: object) -> bool:
-    """Whether anything that a distribution is made of asks for a gradient."""
+    """Tests whether anything that a distribution is made of asks for a gradient."""
     if isinstance(part, Tensor):
         return part.requires_grad
     if isinstance(part, Distribution):

@@ -89,5 +89,5 @@ def current_dispersion(likelihood: "Likelihood") -> str | float | None:
 
 
 def varies(likelihood: "Likelihood") -> bool:
-    """Whether the likelihood learns a dispersion, once or from x: neither known nor measured."""
+    """Tests whether the likelihood learns a dispersion, once or from x."""
     return current_dispersion(likelihood) in ("constant", "predicted")

@@ -1,4 +1,4 @@
-"""Which likelihoods could have produced these values."""
+"""Finds the likelihoods that could have produced given values."""
 
 import math
 from typing import Literal

@@ -158,17 +158,17 @@ class TweedieDistribution(Distribution):
         y = torch.where(level >= 1, math.inf, torch.zeros_like(level))
         y = torch.where((level >= 0) & (level <= 1), y, math.nan)
         some = (level > atom) & (level < 1)
-        level, below, likelihood = (
+        level, below, distribution = (
             level[some],
             (level - atom)[some],
             TweedieDistribution(*(part[some] for part in parameters)),
         )
         x, lost = positive_quantile(
-            likelihood._sum,
-            lambda x: likelihood.log_prob(x.exp()) + x,
+            distribution._sum,
+            lambda x: distribution.log_prob(x.exp()) + x,
             below,
             1 - level,
-            likelihood._guess(level),
+            distribution._guess(level),
         )
         found = x.exp()
         if lost.any():

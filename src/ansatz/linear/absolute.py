@@ -18,7 +18,7 @@ KINKED = ("laplace", "mae", "quantiles")
 
 
 def is_kinked(likelihood: Likelihood) -> bool:
-    """Whether a loss, censored and truncated ones too, has a kink in its location."""
+    """Tests whether a loss, censored and truncated ones too, has a kink in its location."""
     return inner(likelihood).name in KINKED
 
 

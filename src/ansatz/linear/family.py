@@ -56,7 +56,7 @@ def family_of(likelihood: Likelihood) -> Family | None:
 
 
 def has_deviance(likelihood: Likelihood) -> bool:
-    """Whether a likelihood defines the deviance of a row."""
+    """Tests whether a likelihood defines the deviance of a row."""
     return type(likelihood).unit_deviance is not Likelihood.unit_deviance
 
 

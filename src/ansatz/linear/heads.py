@@ -1,4 +1,4 @@
-"""Which raw numbers are locations, which dispersions, and which are redundant."""
+"""Sorts raw numbers into locations, dispersions and redundant ones."""
 
 from typing import NamedTuple
 

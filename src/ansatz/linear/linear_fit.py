@@ -113,7 +113,7 @@ class LinearFit:
         return self.aic_as("ml")
 
     def aic_as(self, definition: Literal["ml", "R", "statsmodels"]) -> float | None:
-        """AIC as this or that program defines it; they agree for Poisson and classes.
+        """Computes AIC as this or that program defines it; they agree for Poisson and classes.
 
         ``"ml"``: the maximum over all parameters, each counted, so that likelihoods can be
         compared. ``"R"``: the same for normal; for gamma the dispersion is deviance / n.
@@ -167,14 +167,14 @@ class LinearFit:
         return torch.as_tensor(2 * self._reference.sf(size))
 
     def confint(self, level: float = 0.95) -> Tensor:
-        """Wald intervals, ``(D + 1, P, 2)``."""
+        """Computes Wald intervals, ``(D + 1, P, 2)``."""
         if not 0 < level < 1:
             raise UsageError(f"level of confint must be in (0, 1), got {level}.")
         half = float(self._reference.ppf((1 + level) / 2)) * self.standard_errors
         return torch.stack([self.coefficients - half, self.coefficients + half], -1)
 
     def predict_raw(self, x: Tensor, offset: Tensor | None = None) -> Tensor:
-        """raw ``(N, P)`` of the likelihood at x ``(N, D)``, in float64."""
+        """Predicts raw ``(N, P)`` of the likelihood at x ``(N, D)``, in float64."""
         width = len(self.names) - 1
         if x.ndim != 2 or x.shape[1] != width:
             raise UsageError(f"predict_raw needs x of shape (N, {width}), got {tuple(x.shape)}.")
@@ -185,7 +185,7 @@ class LinearFit:
         return raw
 
     def to_network(self) -> nn.Linear:
-        """The model as ``nn.Linear(D, P)`` in float64 whose output is raw; see ``likelihood``."""
+        """Gives the model as ``nn.Linear(D, P)`` in float64 whose output is raw."""
         table = torch.nan_to_num(self.coefficients, nan=0.0)
         # affine, since nn.Linear would draw from the user's generator.
         network = affine(table.shape[0] - 1, table.shape[1], init="zeros", bias=0.0).double()
@@ -195,7 +195,7 @@ class LinearFit:
         return network
 
     def summary(self, call: str = "", rows_dropped: int = 0) -> Summary:
-        """A table that reads like R's ``summary(glm)``; see :class:`ansatz.linear.Summary`."""
+        """Summarizes the fit as R's ``summary(glm)`` does; see :class:`ansatz.linear.Summary`."""
         return Summary(self, call=call, rows_dropped=rows_dropped)
 
 

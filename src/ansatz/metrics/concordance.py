@@ -1,4 +1,4 @@
-"""Whether higher risk goes with an earlier event."""
+"""Concordance: how often higher risk goes with an earlier event."""
 
 import torch
 from torch import Tensor

@@ -111,7 +111,7 @@ def integrated_brier(
     weight: Tensor | None = None,
     train_weight: Tensor | None = None,
 ) -> Tensor:
-    r"""The mean of :func:`brier_survival` over the span of ``times``, by the trapezoid rule.
+    r"""Averages :func:`brier_survival` over the span of ``times``, by the trapezoid rule.
 
     .. math:: IBS = \frac{1}{t_T - t_1} \int_{t_1}^{t_T} BS(t)\, dt
 

@@ -107,7 +107,7 @@ def _tensors(found: Any, name: str) -> dict[str, Tensor]:
 
 
 def _innermost(found: Any, name: str) -> Any:
-    """What lies in the containers that training programs put around the weights."""
+    """Unpacks the containers that training programs put around the weights."""
     for _ in range(_DEPTH):
         inner = [found[k] for k in _NESTED if k in found] if isinstance(found, Mapping) else []
         nested = next((value for value in inner if isinstance(value, Mapping)), None)
@@ -269,7 +269,7 @@ def _adapt(network: nn.Module, wanted: dict[str, Tensor], channels: Channels) ->
 
 
 def _is_of_other_channels(kernel: Tensor, own: Tensor) -> bool:
-    """Whether it can be adapted; ``_fitting`` reports other misfits."""
+    """Tests whether it can be adapted; ``_fitting`` reports other misfits."""
     if kernel.ndim != own.ndim or not _is_of_numbers(kernel):
         return False
     others = [axis for axis in range(own.ndim) if axis != 1]

@@ -38,7 +38,7 @@ _NOUNS = {1: "signals", 2: "images", 3: "volumes"}
 
 
 class GridInputs(NamedTuple):
-    """What a network on grids knows of its inputs ``(B, C, *size)``.
+    """The inputs ``(B, C, *size)`` of a network on grids, as far as they are known.
 
     Args:
         channels: numbers per pixel, :math:`C`.

@@ -189,7 +189,7 @@ def _center_surround() -> np.ndarray:
 
 
 def _edges(orientations: int) -> np.ndarray:
-    """What contrast cells answer to an edge in direction k, bright on its left: (K, 2, 5, 5)."""
+    """Gives contrast cells' answers to edges in K directions, bright on the left: (K, 2, 5, 5)."""
     right, up = _places()
     templates = []
     for k in range(orientations):

@@ -29,7 +29,7 @@ class ModuleCall(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What a pass did: calls of modules in order, multiply-adds by module, the longest path."""
+    """The record of a pass: modules called in order, multiply-adds by module, the longest path."""
 
     calls: list[ModuleCall]
     work: Counter[str]
@@ -123,7 +123,7 @@ class _Watch(TorchDispatchMode):
 
     @staticmethod
     def find(value: Any) -> Fields | None:
-        """What is known of a tensor; torch keeps a tensor's Python attributes."""
+        """Gives the record of a tensor; torch keeps a tensor's Python attributes."""
         return getattr(value, "_ansatz_fields", None)
 
     @staticmethod
@@ -162,7 +162,7 @@ class _Watch(TorchDispatchMode):
                 result._ansatz_view = (source, func, arguments)  # type: ignore[attr-defined]
 
     def _write_back(self, view: Tensor, fields: Fields) -> None:
-        """What is written into a part of a tensor is written into that tensor."""
+        """Records a write into a part of a tensor as a write into that tensor."""
         origin = getattr(view, "_ansatz_view", None)
         if origin is None:
             return

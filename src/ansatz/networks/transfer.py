@@ -121,7 +121,7 @@ def discriminative_groups(
 
 
 def rests(parameter: Tensor) -> bool:
-    """Whether a parameter is frozen for a time only; see ``ansatz.training.Unfreezing``."""
+    """Tests whether a parameter is frozen for a time only; see ``ansatz.training.Unfreezing``."""
     return bool(getattr(parameter, "rests", False))
 
 

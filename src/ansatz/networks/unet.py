@@ -142,7 +142,7 @@ class UNet(nn.Module):
         return size if self.padded else tuple(_unpadded_size(n, self.depth) for n in size)
 
     def skip(self, level: int, fine: Tensor, coarse: Tensor) -> Tensor:
-        """What level ``level`` hands across: its features, as they are."""
+        """Gives what level ``level`` hands across: its features, as they are."""
         return fine
 
     def forward(self, x: Tensor) -> Tensor:

@@ -161,9 +161,9 @@ class SurvivalTime(Outcome):
     def hazard(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
         """The rate of events at t among those still free of one, ``(N, len(times))``."""
         with torch.no_grad():
-            likelihood = predictive.distribution
-            at = torch.tensor(self.times(times), dtype=likelihood.mean.dtype)
-            found: NDArray[np.float64] = hazard(likelihood, at).numpy()
+            distribution = predictive.distribution
+            at = torch.tensor(self.times(times), dtype=distribution.mean.dtype)
+            found: NDArray[np.float64] = hazard(distribution, at).numpy()
         return found
 
     def restricted_mean(self, predictive: Predictive, horizon: float | None) -> NDArray[np.float64]:

@@ -184,7 +184,7 @@ class MetricComparison(NamedTuple):
 
 
 def higher_is_better(metric: str) -> bool:
-    """Whether a higher value of a metric is better."""
+    """Tests whether a higher value of a metric is better."""
     return metric in HIGHER or metric.startswith(("c_index", "dice_"))
 
 

@@ -84,7 +84,7 @@ class Contribution:
         return []
 
     def has_features(self, evidence: "Evidence") -> bool:
-        """Whether there are any features."""
+        """Tests whether there are any features."""
         return True
 
     def baselines(self, evidence: "Evidence") -> "tuple[list[Forecast], list[str]]":

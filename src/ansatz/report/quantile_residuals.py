@@ -118,8 +118,8 @@ def _by_likelihood(
     evidence: Evidence, target: Target, usable: NDArray[np.bool_]
 ) -> list[EffectSize]:
     """Tests dispersion and zeros by the predicted distributions."""
-    likelihood = evidence.distribution
-    if likelihood is None or evidence.is_censored or getattr(likelihood, "circular", False):
+    distribution = evidence.distribution
+    if distribution is None or evidence.is_censored or getattr(distribution, "circular", False):
         return []
     rows = torch.from_numpy(np.flatnonzero(usable))
     weight = evidence.weight.numpy()[usable]
@@ -127,11 +127,11 @@ def _by_likelihood(
     y = target.of(evidence.value).double()[rows]
     found = []
     with torch.no_grad():
-        mean, variance = target.of(likelihood.mean)[rows], target.of(likelihood.variance)[rows]
+        mean, variance = target.of(distribution.mean)[rows], target.of(distribution.variance)[rows]
     if bool(variance.isfinite().all()):
-        draws = target.of(simulate(likelihood, evidence.seed))[:, rows]
+        draws = target.of(simulate(distribution, evidence.seed))[:, rows]
         found.append(dispersion(mean, variance, y, draws, weight=weight, group=group))
-    zero = _probability_of_zero(likelihood, target)
+    zero = _probability_of_zero(distribution, target)
     if zero is not None:
         p = zero.numpy()[usable]
         if (weight * p).sum() >= 0.5 or bool((y == 0).any()):

@@ -62,7 +62,7 @@ def _places(count: int) -> Numbers:
 
 
 def holds(ordered: Numbers, band: Envelope) -> bool:
-    """Whether sorted numbers in [0, 1] stay within the envelope."""
+    """Tests whether sorted numbers in [0, 1] stay within the envelope."""
     count = len(ordered)
     places = np.rint(band.expected * (count + 1)).astype(np.intp) - 1
     values = ordered[places]

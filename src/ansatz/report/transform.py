@@ -158,7 +158,7 @@ class Target(NamedTuple):
 
 
 def is_classes(distribution: Distribution) -> bool:
-    """Whether outcomes are classes, which have no distribution function."""
+    """Tests whether outcomes are classes, which have no distribution function."""
     return hasattr(distribution, "probs") and not hasattr(distribution, "trials")
 
 

@@ -83,7 +83,7 @@ def _repeated(origin: Provenance) -> Request:
 
 
 def _must_name_structure(origin: Provenance) -> bool:
-    """Whether the data do not determine their structure: rows of a table may be signals."""
+    """Tests whether the data do not determine their structure: rows of a table may be signals."""
     source, x = origin.source, origin.asked.options["x"]
     if source.kind != "file" or x is None:
         return False

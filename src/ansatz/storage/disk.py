@@ -18,7 +18,7 @@ from ansatz.errors import AnsatzError, ModelError, ResourceError, UsageError
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process of that number runs on this machine."""
+    """Tests whether a process of that number runs on this machine."""
     if pid <= 0:
         return False
     if os.name == "nt":
@@ -221,7 +221,7 @@ def forget(name: str) -> None:
 
 
 def is_orphan(path: Path) -> bool:
-    """Whether ``path`` has a temporary name whose writer is dead.
+    """Tests whether ``path`` has a temporary name whose writer is dead.
 
     A writer on another host cannot be asked; what it left counts as orphaned after a day.
     """

@@ -286,7 +286,7 @@ def _encode(name: str, value: Any) -> bytes:
 
 
 def _look(path: Path) -> os.stat_result | None:
-    """What is at a path itself, no link followed; a path that cannot be is an error."""
+    """Gives the status of a path itself, no link followed; a path that cannot be is an error."""
     try:
         return os.lstat(path)
     except FileNotFoundError:

@@ -173,7 +173,7 @@ def _largest(moved: list[Tensor], expected: list[Tensor], inside: list[Tensor | 
 
 
 def _worse(value: float, than: float) -> bool:
-    """Whether it is larger; nan, which proves nothing, counts as the largest."""
+    """Tests whether it is larger; nan, which proves nothing, counts as the largest."""
     return not math.isnan(than) and not value <= than
 
 

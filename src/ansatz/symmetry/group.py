@@ -34,34 +34,34 @@ class Group(ABC):
 
     @abstractmethod
     def identity(self, x: Tensor) -> Element:
-        """The element that moves nothing."""
+        """Gives the element that moves nothing."""
 
     @abstractmethod
     def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Element:
-        """A random element for inputs such as ``x``; uniform (Haar) where the group is compact."""
+        """Draws a random element for inputs such as ``x``; uniform (Haar) for a compact group."""
 
     @abstractmethod
     def act(self, element: Element, x: Tensor) -> Tensor:
-        """:math:`g x` for every row of ``x``."""
+        """Computes :math:`g x` for every row of ``x``."""
 
     @abstractmethod
     def inverse(self, element: Element) -> Element:
-        """:math:`g^{-1}`."""
+        """Computes :math:`g^{-1}`."""
 
     @abstractmethod
     def compose(self, first: Element, second: Element) -> Element:
-        """:math:`g h`, for ``first`` g and ``second`` h: h acts before g."""
+        """Computes :math:`g h`, for ``first`` g and ``second`` h: h acts before g."""
 
     def move(self, element: Element, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """Acts on a network's inputs: on each of them alike, unless a group knows better."""
         return tuple(self.act(element, each) for each in inputs)
 
     def others(self, x: Tensor) -> list[Element] | None:
-        """All elements but the identity where they are few; else None."""
+        """Lists all elements but the identity where they are few; else None."""
         return None
 
     def inside(self, y: Tensor) -> Tensor | None:
-        """True where dense outputs can be compared, broadcastable to ``y``; None: everywhere."""
+        """Marks where dense outputs can be compared, broadcastable to ``y``; None: everywhere."""
         return None
 
     def __repr__(self) -> str:

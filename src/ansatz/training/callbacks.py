@@ -208,7 +208,7 @@ class Unfreezing(Callback):
         self._frozen = self._groups - 1
 
     def frozen(self, epoch: int) -> int:
-        """How many groups are frozen in ``epoch``."""
+        """Counts the groups that are frozen in ``epoch``."""
         return max(0, self._groups - 1 - sum(each <= epoch for each in self.epochs))
 
     def on_start(self, run: Run) -> None:

@@ -336,7 +336,7 @@ class GradientStep:
         return self.network
 
     def _own(self, loss: Loss) -> Loss:
-        """What this process adds to the sum: a joint loss is known to all, and counts once."""
+        """Gives this process's share of the sum: a joint loss is known to all, and counts once."""
         if self.processes is None or self.processes.is_first or not self._is_coupled():
             return loss
         # Its gradient in this process's rows does count.

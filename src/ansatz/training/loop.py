@@ -155,7 +155,7 @@ class Loop:
             callback.on_step(self.view, logs)
 
     def _pause(self) -> str | None:
-        """What is due after this step: an evaluation, a checkpoint, the end."""
+        """Finds what is due after this step: an evaluation, a checkpoint, the end."""
         self.signals.step = self.view.number = self.number
         self._agree()
         every = self.plan.evaluate_every
@@ -180,7 +180,7 @@ class Loop:
             self.view.stop_reason = reasons[0] if reasons else None
 
     def _decide(self, answer: bool) -> bool:
-        """What depends on a clock is decided by the first process."""
+        """Lets the first process decide what depends on a clock."""
         return answer if self.processes is None else bool(self.processes.from_first(answer))
 
     def _reason_to_stop(self) -> str | None:

@@ -300,7 +300,7 @@ def current_processes() -> "Processes | None":
 
 
 def is_launched() -> bool:
-    """Whether something like ``torchrun`` started this process as one of several."""
+    """Tests whether something like ``torchrun`` started this process as one of several."""
     if any(name not in os.environ for name in _VARIABLES):
         return False
     owner, _, place = os.environ.get(_OWNER, "").partition(" ")
@@ -357,12 +357,12 @@ def by_first(compute: Callable[[], T]) -> T:
 
 
 def is_sharded(tensor: object) -> bool:
-    """Whether a tensor is split over processes, as ``fully_shard`` leaves parameters."""
+    """Tests whether a tensor is split over processes, as ``fully_shard`` leaves parameters."""
     # A DTensor exists only where its module was imported; importing it here would cost a second.
     module = sys.modules.get("torch.distributed.tensor")
     return module is not None and isinstance(tensor, module.DTensor)
 
 
 def has_shards(network: nn.Module) -> bool:
-    """Whether any parameter of the network is split over processes."""
+    """Tests whether any parameter of the network is split over processes."""
     return any(is_sharded(p) for p in network.parameters())

@@ -141,7 +141,7 @@ class Supervised(nn.Module):
         return weighted(self.terms(network, batch), batch.weight)
 
     def _in_parts(self, batch: Batch) -> bool:
-        """Whether weights reach inside outcomes: pixels of masks that are one outcome each."""
+        """Tests whether weights reach inside outcomes: pixels of masks, one outcome each."""
         axes, y = self.likelihood.event_ndim, batch.target
         return bool(axes) and isinstance(y, Tensor) and batch.weight.ndim > y.ndim - axes
 
@@ -158,7 +158,7 @@ class Supervised(nn.Module):
 
 
 def is_additive(objective: nn.Module) -> bool:
-    """Whether the loss of a batch is the sum of the losses of its rows, however it is split."""
+    """Tests whether the loss of a batch is the sum of its rows' losses, however it is split."""
     return bool(getattr(getattr(objective, "likelihood", None), "additive", True))
 
 

@@ -42,7 +42,7 @@ class _Penalty(ABC):
 
     @abstractmethod
     def term(self, W: Tensor) -> Tensor:
-        """What one tensor of weights costs, before the strength."""
+        """Computes the penalty of one tensor of weights, before the strength."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(strength={self.strength}, on={self.on!r})"

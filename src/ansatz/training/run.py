@@ -327,7 +327,7 @@ def restore(step: Step, kept: Snapshot) -> None:
 
 
 def spoiled(step: Step, kept: Snapshot) -> bool:
-    """Whether something that was finite in ``kept`` is not finite any more."""
+    """Tests whether something that was finite in ``kept`` is not finite any more."""
     # Compared with before, since a buffer may be infinite on purpose, as an attention mask is.
     live = moving(step)
     if any(is_sharded(t) for t in live.values()):

@@ -245,7 +245,7 @@ class Trainer:
         return Saved.from_bytes(content) if content else None
 
     def _goes_on(self, finished: str, loop: Loop) -> bool:
-        """Whether a finished run has a larger budget now."""
+        """Tests whether a finished run has a larger budget now."""
         if finished in ("epochs", "steps"):
             return loop.number < loop.plan.total
         if finished == "time limit":
@@ -288,7 +288,7 @@ class Trainer:
         return folder
 
     def _settings(self, train: Source) -> dict[str, Any]:
-        """What makes a run this run, beside its data."""
+        """Gives what identifies a run, beside its data."""
         return {
             "seed": self.seed,
             "average": self.average,

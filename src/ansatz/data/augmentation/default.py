@@ -17,7 +17,7 @@ _FEW = 20_000  # photographs; with more of them a network hardly memorises what 
 def default_augmentation(
     spec: InputSpec, *, masks: bool = False, numbers: bool = False, examples: int
 ) -> Compose | None:
-    """A cautious augmentation for grids of such a shape, or None where none is safe.
+    """Chooses a cautious augmentation for grids of such a shape; None where none is safe.
 
     It does what changes no label whatever the grids show: a small grey image may be a digit, which
     a mirror would spoil; a photograph has a left and a right that mean the same; a labelled picture

@@ -173,7 +173,7 @@ _IDX_NAME = re.compile(r"(?P<stem>.*)-idx\d-ubyte(?:\.gz)?")
 
 
 def is_idx(path: Path) -> bool:
-    """Whether a file is called like an IDX file: ``...-images-idx3-ubyte``, perhaps ``.gz``."""
+    """Tests whether a file's name is one of IDX: ``...-images-idx3-ubyte``, perhaps ``.gz``."""
     return _IDX_NAME.fullmatch(path.name) is not None
 
 

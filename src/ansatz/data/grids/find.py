@@ -37,13 +37,13 @@ def list_files(data: Any, options: GridReading) -> Listing | None:
 
 
 def is_image_file(data: Any) -> bool:
-    """Whether data are the path of one image file, by its name."""
+    """Tests whether data are the path of one image file, by its name."""
     is_path = isinstance(data, str | PathLike)
     return is_path and family(Path(data)) == "image" and not Path(data).is_dir()
 
 
 def is_table(data: Any) -> bool:
-    """Whether data are a table that may name files: a frame, or a file called like one."""
+    """Tests whether data are a table that may name files: a frame, or a file called like one."""
     if not isinstance(data, str | PathLike):
         return hasattr(data, "columns")
     name = str(data).lower().removesuffix(".gz")
@@ -51,7 +51,7 @@ def is_table(data: Any) -> bool:
 
 
 def is_data_set(data: Any) -> bool:
-    """Whether data are the name of a data set, and no file or folder is called so."""
+    """Tests whether data are the name of a data set, and no file or folder is called so."""
     from ansatz.data.registry import names
 
     return isinstance(data, str) and data in names() and not Path(data).exists()

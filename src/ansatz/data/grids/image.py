@@ -175,7 +175,7 @@ _LAYOUTS = ("RGB", "RGBA", "RGBX")
 
 
 def has_sixteen_bits(image: Any) -> bool:
-    """Whether an open image's colours have 16 bits that :func:`read_colours` can read."""
+    """Tests whether an open image's colours have 16 bits that :func:`read_colours` can read."""
     tiles = getattr(image, "tile", None) or []
     return bool(tiles) and all(_swapped(tile) is not None for tile in tiles)
 

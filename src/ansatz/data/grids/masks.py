@@ -31,7 +31,7 @@ def greys_as_colours(levels: np.ndarray) -> np.ndarray:
 
 
 def is_colour(value: int | None) -> bool:
-    """Whether a number is a colour's."""
+    """Tests whether a number is a colour's."""
     return value is not None and bool(value >= _FIRST)
 
 
@@ -48,7 +48,7 @@ def colour_number(name: str) -> int:
 
 
 def are_colours(names: Iterable[object]) -> bool:
-    """Whether all classes are called like colours."""
+    """Tests whether all classes are called like colours."""
     return all(_NAME.fullmatch(str(name)) for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Where one grid is: a file, a page of a file, or a tile of either."""
+"""The place of one grid: a file, a page of a file, or a tile of either."""
 
 from pathlib import Path
 from typing import Literal, NamedTuple

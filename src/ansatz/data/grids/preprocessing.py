@@ -123,7 +123,7 @@ class GridPreprocessor:
             self._warn_of_another_unit(grids)
 
     def _is_one(self, grids: Grids, any_size: bool) -> bool:
-        """Whether the first axis of an example was taken for the examples."""
+        """Tests whether the first axis of an example was taken for the examples."""
         channels, *size = self.shape
         axes = (len(grids), *grids.shape[1:])
         is_known = axes in {self.shape, (*size, channels), tuple(size)}

@@ -107,7 +107,7 @@ def _in_tiles(table: GridTable, options: GridReading) -> GridTable:
 
 
 def _holds_rows(data: Any) -> bool:
-    """Whether data can hold a signal in each row."""
+    """Tests whether data can hold a signal in each row."""
     if isinstance(data, str | PathLike):
         path = Path(data)
         is_other = path.is_dir() or is_idx(path) or path.suffix.lower() in ARRAYS or family(path)

@@ -1,4 +1,4 @@
-"""Whether data are grids, by a cheap look."""
+"""Recognizes grids by a cheap look at the data."""
 
 import gzip
 import itertools
@@ -25,7 +25,7 @@ _HEAD = 2**14  # bytes of a table
 
 
 def is_grids(data: Any) -> bool:
-    """Whether ``data`` are images, signals or volumes rather than a table.
+    """Tests whether ``data`` are images, signals or volumes rather than a table.
 
     That is: a folder with images in it or in its folders, an image, NIfTI, IDX or ``.npy`` file, an
     ``.npz`` file or mapping with an array of three or more axes, a CSV or Parquet table whose
@@ -101,7 +101,7 @@ def _largest_axes(path: Path) -> int:
 
 
 def _has_image_column(path: Path) -> bool:
-    """Whether a column of a Parquet file begins with names of images that are there."""
+    """Tests whether a column of a Parquet file begins with names of images that are there."""
     try:
         from pyarrow import parquet
     except ImportError:
@@ -119,7 +119,7 @@ def _shows_images(frame: Any, folder: Path) -> bool:
 
 
 def _names_images(path: Path) -> bool:
-    """Whether a cell of the second line is the name of an image that is there."""
+    """Tests whether a cell of the second line is the name of an image that is there."""
     packed = path.suffix.lower() == ".gz"
     with gzip.open(path) if packed else path.open("rb") as file:
         lines = file.read(_HEAD).decode("utf-8", errors="replace").splitlines()

@@ -56,7 +56,7 @@ class Exporter(Protocol):
     preprocessing: str  # what happens inside the graph, in words
 
     def keeps_units(self, encoder: Encoder) -> bool:
-        """Whether inputs are so large or small that a network must compute in float64."""
+        """Tests whether inputs are so large or small that a network must compute in float64."""
         return False
 
     def module(self, encoder: Encoder) -> nn.Module:

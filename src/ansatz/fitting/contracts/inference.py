@@ -70,7 +70,7 @@ class Posterior(Protocol):
     def predictive(
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
     ) -> Predictive:
-        """The likelihood of each row's outcome."""
+        """Gives the predictive distribution of each row's outcome."""
         ...
 
     def answer(self, inputs: tuple[Tensor, ...], offset: Tensor | None = None) -> Tensor:

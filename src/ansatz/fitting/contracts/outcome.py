@@ -206,7 +206,7 @@ class Outcome(Protocol):
         return {"prediction": self.point(model.posterior.predictive(rows.rows, rows.offset))}
 
     def has_interval(self, likelihood: Likelihood) -> bool:
-        """Whether predictions by such a likelihood have bounds."""
+        """Tests whether predictions by such a likelihood have bounds."""
         return False
 
     def summary(self, model: "Model") -> Any:

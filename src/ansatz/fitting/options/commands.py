@@ -189,7 +189,9 @@ class TestOptions(TypedDict, total=False):
     test: Annotated[
         float | None,
         Option(
-            "Share of the rows kept for the test. Default: 0.2.", ROWS, limits={"ge": 0, "lt": 1}
+            "Share of the rows held out for the test. Default: 0.2.",
+            ROWS,
+            limits={"ge": 0, "lt": 1},
         ),
     ]
 
@@ -199,7 +201,7 @@ class FoldOptions(TypedDict, total=False):
 
     folds: Annotated[
         int | None,
-        Option("Cross-validate with this many folds.", ROWS, limits={"ge": 2, "le": 1000}),
+        Option("Number of folds of a cross-validation.", ROWS, limits={"ge": 2, "le": 1000}),
     ]
 
 

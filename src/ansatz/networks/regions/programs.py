@@ -15,7 +15,7 @@ Bool = NDArray[np.bool_]
 
 
 class Cell(NamedTuple):
-    """What one pattern asks for: ``planes @ (x, 1) >= 0``, and a point where it holds."""
+    """The constraints of one pattern, ``planes @ (x, 1) >= 0``, and a point where they hold."""
 
     planes: Array  # (K, D + 1), each of a unit normal
     center: Array  # (D,)
@@ -143,7 +143,7 @@ class Programs:
         return np.array(found, dtype=np.intp).reshape(-1, 2)
 
     def _touch(self, one: Cell, other: Cell) -> bool:
-        """Whether they share a facet: a ball of one dimension less lies in both."""
+        """Tests whether they share a facet: a ball of one dimension less lies in both."""
         planes = np.concatenate([one.planes, other.planes])
         for plane in one.planes:
             opposite = np.abs(other.planes + plane).max(1) <= self.tolerance

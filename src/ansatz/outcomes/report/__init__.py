@@ -1,1 +1,1 @@
-"""What outcomes contribute to reports and comparisons."""
+"""The parts of reports and comparisons that outcomes contribute."""

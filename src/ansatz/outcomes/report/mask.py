@@ -283,7 +283,7 @@ class MaskReport(OutcomeReport):
         return None
 
     def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
-        """Whether the masks are equal."""
+        """Tests whether the masks are equal."""
         return torch.equal(a.job.y, b.job.y)
 
     def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:

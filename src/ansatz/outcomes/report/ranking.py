@@ -154,7 +154,7 @@ class RankingReport(OutcomeReport):
         return found
 
     def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
-        """Whether the labels are equal."""
+        """Tests whether the labels are equal."""
         return np.array_equal(labels_of(a), labels_of(b))
 
     def score_pair(self, a: Evaluated, b: Evaluated) -> ScorePair:

@@ -47,7 +47,7 @@ def survival_rows(evidence: Evidence) -> SurvivalRows | None:
 
 
 def by_brier(a: Evaluated, b: Evaluated) -> bool:
-    """Whether two models have no common likelihood and are compared by the Brier score."""
+    """Tests whether two models have no common likelihood and are compared by the Brier score."""
     measures = [_measure(evaluated) for evaluated in (a, b)]
     if "intervals" in measures and measures[0] == measures[1]:
         assert isinstance(a.likelihood, DiscreteHazard) and isinstance(b.likelihood, DiscreteHazard)
@@ -172,7 +172,7 @@ class SurvivalReport(OutcomeReport):
         return found
 
     def same_outcomes(self, a: Evaluated, b: Evaluated) -> bool:
-        """Whether times, events and entries are equal."""
+        """Tests whether times, events and entries are equal."""
         known = [
             times_and_causes(evaluated.likelihood, evaluated.job.y.numpy()) for evaluated in (a, b)
         ]
@@ -220,16 +220,16 @@ def _middle(evidence: Evidence) -> float:
 def _calibration(evidence: Evidence) -> str:
     """Compares events with the sum of the cumulative hazards of the rows."""
     known = times_and_causes(evidence.likelihood, evidence.outcome.numpy())
-    likelihood = evidence.distribution
-    if known is None or likelihood is None:
+    distribution = evidence.distribution
+    if known is None or distribution is None:
         return "times are interval-censored; see the residuals below."
     time, event = (torch.from_numpy(np.array(part)) for part in known)
     entry = evidence.outcome[:, 2]
     with torch.no_grad():
-        hazard = -likelihood.log_survival(time)
+        hazard = -distribution.log_survival(time)
         late = entry.isfinite() & (entry > 0)
         if bool(late.any()):
-            before = -likelihood.log_survival(torch.where(late, entry, time))
+            before = -distribution.log_survival(torch.where(late, entry, time))
             hazard = hazard - torch.where(late, before, 0.0)
     seen = float((evidence.weight * (event > 0)).sum())
     expected = float((evidence.weight * hazard).sum())

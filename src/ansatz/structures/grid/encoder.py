@@ -103,7 +103,7 @@ def _augmentation(recipe: Recipe, job: Job, spec: InputSpec) -> Compose | None:
 
 
 def _has_spare_core() -> bool:
-    """Whether a thread beside the step's own would not take a core from them.
+    """Tests whether a thread beside the step's own would not take a core from them.
 
     On two cores that both work, preparing batches in the background makes an epoch of LeNet-5 take
     1.6 times as long.

@@ -108,7 +108,7 @@ def write_mask_files(out: Path, stacks: Mapping[str, Sequence[bytes]], *, overwr
 
 
 def is_tiff(path: Path) -> bool:
-    """Whether a file is called as TIFF files are."""
+    """Tests whether a file is called as TIFF files are."""
     return path.suffix.lower() in (".tif", ".tiff")
 
 

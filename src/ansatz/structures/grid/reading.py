@@ -116,7 +116,7 @@ def _some(reader: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _numbers_classes(data: Any) -> bool:
-    """Whether data may give classes as numbers; folders and tables name them."""
+    """Tests whether data may give classes as numbers; folders and tables name them."""
     if isinstance(data, str | Path):
         return Path(data).suffix.lower() == ".npz" or is_idx(Path(data))
     return isinstance(data, Mapping)
@@ -128,7 +128,7 @@ def sides(size: Any) -> Any:
 
 
 def _holds_shares(preprocessor: Any) -> bool | None:
-    """Whether a model was trained on numbers in [0, 1] (images of 16 bits), not on bytes.
+    """Tests whether a model was trained on numbers in [0, 1] (images of 16 bits), not on bytes.
 
     Such numbers of mean m have a variance of at most m (1 - m). None for other numbers.
     """
@@ -139,7 +139,7 @@ def _holds_shares(preprocessor: Any) -> bool | None:
 
 
 def holds_signals(data: Any, reader: Mapping[str, Any]) -> bool:
-    """Whether the rows of numbers of a table are signals: a table that names no images."""
+    """Tests whether the rows of numbers of a table are signals: a table that names no images."""
     return not is_grids(data) and not {"image", "masks"} & set(reader)
 
 

@@ -122,7 +122,7 @@ class LabelledImages(Images):
         yield pd.DataFrame(rows)
 
     def writes(self, path: Path) -> bool:
-        """Whether masks are written as a folder of images, or as the pages of one file."""
+        """Tests whether masks are written as a folder of images, or as the pages of one file."""
         return is_tiff(path) or not path.suffix
 
     def write(self, estimator: Any, path: Path, *, overwrite: bool) -> Written:

@@ -1,4 +1,4 @@
-"""How grids are fitted by default: recipe, search space, symmetry groups."""
+"""The defaults of fits to grids: recipe, search space, symmetry groups."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""Whether data are signals, images or volumes: a cheap look that loads no reader."""
+"""Recognizes signals, images and volumes by a cheap look that loads no reader."""
 
 from os import PathLike
 from pathlib import Path
@@ -14,7 +14,7 @@ from ansatz.data.grids.path_table import image_columns
 
 
 def recognizes_rows(X: Any) -> bool:
-    """Whether X can only be signals, images or volumes: by its axes, or by its files' names."""
+    """Tests whether X can only be signals, images or volumes: by its axes or its files' names."""
     if type(X).__module__.startswith("ansatz.data.grids."):
         return True
     if isinstance(X, str | PathLike):
@@ -38,7 +38,7 @@ def files_of(X: Any) -> list[Any] | None:
 
 
 def is_list_of_images(X: Any) -> bool:
-    """Whether X is a sequence of arrays of two or more axes each; Pillow's images are, too."""
+    """Tests whether X is a sequence of arrays of two or more axes each; Pillow's images are."""
     if isinstance(X, np.ndarray) and (X.dtype != object or X.ndim != 1):
         return False
     if not isinstance(X, np.ndarray | list | tuple) or not len(X):

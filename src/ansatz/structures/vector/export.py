@@ -261,7 +261,7 @@ class TableExporter(Exporter):
         )
 
     def keeps_units(self, encoder: TableEncoder) -> bool:  # type: ignore[override]
-        """Whether the model is linear, whose columns are not standardised."""
+        """Tests whether the model is linear, whose columns are not standardised."""
         return encoder.preprocessor.purpose == "linear"
 
     def module(self, encoder: TableEncoder) -> TableColumns:  # type: ignore[override]

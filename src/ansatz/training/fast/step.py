@@ -101,7 +101,7 @@ class AnalyticStep:
 
     @staticmethod
     def supports(network: nn.Module, objective: nn.Module) -> bool:
-        """Whether this pair can be trained: Linear + activation, dropout, and nothing else."""
+        """Tests whether this pair can be trained: Linear, activation, dropout, nothing else."""
         if not isinstance(objective, Supervised) or not getattr(network, "is_plain", False):
             return False
         kind: type[Supervised] = type(objective)

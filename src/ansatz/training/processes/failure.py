@@ -1,4 +1,4 @@
-"""What one process tells the others when it fails, as plain text: nothing is unpickled."""
+"""The message of a failed process to the others, as plain text: nothing is unpickled."""
 
 import json
 import os

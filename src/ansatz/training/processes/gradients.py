@@ -157,7 +157,7 @@ def clip_gradients(parameters: Sequence[Tensor], limit: float) -> float:
 
 
 def local_parts(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """What this process holds of each tensor."""
+    """Gives this process's part of each tensor."""
     return [t.to_local() if is_sharded(t) else t for t in tensors]  # type: ignore[attr-defined]
 
 
@@ -193,7 +193,7 @@ def reduce_gradients(
 
 
 def running_statistics(network: nn.Module) -> list[Tensor]:
-    """What batch normalisation remembers: the one thing beside gradients that rows change."""
+    """Gives batch normalisation's statistics: the one thing beside gradients that rows change."""
     norms = [m for m in network.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)]
     found = [t for norm in norms for t in (norm.running_mean, norm.running_var)]
     return [t for t in found if t is not None and not is_sharded(t)]

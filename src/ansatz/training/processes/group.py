@@ -308,7 +308,7 @@ def _is_done(work: Any, on_cpu: bool) -> bool:
 
 
 def _is_of_torch(error: BaseException) -> bool:
-    """Whether a message of torch's own (FSDP's) failed because a process has gone."""
+    """Tests whether a message of torch's own (FSDP's) failed because a process has gone."""
     words = ("gloo", "Connection closed by peer", "Connection reset", "NCCL")
     return type(error) is RuntimeError and any(word in str(error) for word in words)
 

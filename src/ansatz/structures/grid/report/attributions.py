@@ -264,7 +264,7 @@ def _of_several(evidence: Evidence, point: Tensor) -> str:
 
 
 def _is_smooth(number: Number, raw: Tensor) -> bool:
-    """Whether it is finite and differentiable at all examples."""
+    """Tests whether it is finite and differentiable at all examples."""
     with torch.enable_grad():
         given = raw.clone().requires_grad_()
         found = number(given)

@@ -55,7 +55,7 @@ class VectorReport(Contribution):
         ]
 
     def has_features(self, evidence: "Evidence") -> bool:
-        """Whether any column is used."""
+        """Tests whether any column is used."""
         return any(column.used for column in evidence.columns)
 
     def baselines(self, evidence: "Evidence") -> tuple[list[Forecast], list[str]]:

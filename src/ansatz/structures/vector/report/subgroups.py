@@ -234,12 +234,12 @@ def _share(evidence: Evidence, losses: torch.Tensor) -> str:
 
 
 def _intervals(evidence: Evidence) -> NDArray[np.float64] | None:
-    likelihood = evidence.distribution
-    plain = evidence.classes is None and not hasattr(likelihood, "ranks")
-    if likelihood is None or not plain or evidence.point.ndim != 1:
+    distribution = evidence.distribution
+    plain = evidence.classes is None and not hasattr(distribution, "ranks")
+    if distribution is None or not plain or evidence.point.ndim != 1:
         return None
     if int(getattr(evidence.likelihood, "causes", 1)) > 1:
         return None
     with torch.no_grad():
-        low, high = likelihood.interval(LEVEL)
+        low, high = distribution.interval(LEVEL)
     return torch.stack([low, high], -1).numpy()
