@@ -448,6 +448,6 @@ def test_a_network_of_ones_own_may_have_a_layer_called_law_or_spread(tmp_path):
             return self.spread(self.law(x))
 
     x = np.random.default_rng(0).normal(size=(40, 2))
-    model = Regressor("normal", Own(), epochs=1).fit(x, x[:, 0])
+    model = Regressor("normal", network=Own(), epochs=1).fit(x, x[:, 0])
     again = ansatz.load(model.save(tmp_path / "model"), network=Own())
     assert_array_equal(again.predict(x), model.predict(x))
