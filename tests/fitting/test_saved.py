@@ -442,7 +442,7 @@ def test_a_network_of_ones_own_may_have_a_layer_called_law_or_spread(tmp_path):
     class Own(nn.Module):
         def __init__(self):
             super().__init__()
-            self.law, self.spread = nn.Linear(2, 3), nn.Linear(3, 2)
+            self.law, self.spread = nn.Linear(2, 3), nn.Linear(3, 1)
 
         def forward(self, x):
             return self.spread(self.law(x))
