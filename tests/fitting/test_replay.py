@@ -1,6 +1,7 @@
 """The rows of a fit found again: its own metrics, computed anew, tell whether they are."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ from tests.estimators.conftest import TINY
 
 import ansatz
 from ansatz.errors import DataError, ModelError, UsageError
-from ansatz.fitting.replay import replay
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.replay import _as_then, replay
 from ansatz.storage.json_file import plain
 
 
@@ -229,3 +231,14 @@ def test_likelihoods_of_times_have_the_same_test_rows_whatever_form_their_outcom
         ansatz.fit(frame, likelihood=likelihood, **options) for likelihood in ("cox", "weibull")
     ]
     assert_array_equal(fits[0].split_problem[2].test, fits[1].split_problem[2].test)
+
+
+def test_a_fit_of_format_2_called_the_column_of_tiles_piece():
+    frame = pd.DataFrame({"tile": [1, 2]})
+    problem = Problem("x", frame, None, None, [], {}, [], "")
+    rows = SimpleNamespace(columns=["piece"])
+    asked = SimpleNamespace(options={"tiles": 2})
+    found = _as_then(problem, SimpleNamespace(rows=rows, asked=asked))
+    assert list(found.frame.columns) == ["piece"]
+    rows.columns = ["tile"]
+    assert _as_then(problem, SimpleNamespace(rows=rows, asked=asked)) is problem

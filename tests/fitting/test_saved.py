@@ -413,3 +413,41 @@ def test_format_2_called_tiles_pieces():
     old = {"uses": None, "evidence": {"origin": {"request": {"pieces": 4, "size": [8]}}}}
     asked = _of_format_2(old)["evidence"]["provenance"]["request"]
     assert asked == {"tiles": 4, "size": [8]}
+
+
+def test_format_2_called_options_and_candidates_otherwise():
+    asked = {
+        "options": {"law": "gamma", "augment": "flip, turn", "likelihood.law": "gamma"},
+        "roles": {"law": "categorical"},  # a column of the user
+    }
+    origin = {"request": asked, "law_options": {"law": "gamma"}}
+    fit = {"candidates": [{"law": "normal", "score": -1.0}]}
+    missing = {"missing": {"law": 3}}
+    old = {"uses": None, "evidence": {"origin": origin, "fit": fit}, "preprocessing": missing}
+    found = _of_format_2(old)
+    assert found["evidence"]["fit"]["candidates"] == [{"likelihood": "normal", "score": -1.0}]
+    assert found["evidence"]["provenance"]["likelihood_options"] == {"likelihood": "gamma"}
+    assert found["evidence"]["provenance"]["request"] == {
+        "options": {
+            "likelihood": "gamma",
+            "augment": "flip,rotate90",
+            "likelihood.likelihood": "gamma",
+        },
+        "roles": {"law": "categorical"},
+    }
+    assert found["preprocessing"] == missing
+
+
+def test_a_network_of_ones_own_may_have_a_layer_called_law_or_spread(tmp_path):
+    class Own(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.law, self.spread = nn.Linear(2, 3), nn.Linear(3, 1)
+
+        def forward(self, x):
+            return self.spread(self.law(x))
+
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    model = Regressor("normal", network=Own(), epochs=1).fit(x, x[:, 0])
+    again = ansatz.load(model.save(tmp_path / "model"), network=Own())
+    assert_array_equal(again.predict(x), model.predict(x))

@@ -85,7 +85,11 @@ def replay(model: Any, data: Any = None) -> Replay:
     asked = provenance.asked.options
     share = provenance.test if asked["folds"] is None else 0.0
     parts = split(job, task, share, asked["seed"], given=provenance.given)
-    _verify_split(name, provenance.rows, RowChecksums.of(problem, job, parts))
+    as_then = _as_then(problem, provenance)
+    _verify_split(name, provenance.rows, RowChecksums.of(as_then, job, parts))
+    if as_then is not problem:  # so that it compares with models of today
+        rows = RowChecksums.of(problem, job, parts)
+        provenance = provenance.model_copy(update={"rows": rows})
     return Replay(name, found, problem, job, parts, provenance)
 
 
@@ -110,7 +114,7 @@ def _given(name: str, model: Model, data: Any) -> Replay:
 
 
 def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem:
-    """The table, verified by its marks."""
+    """The table, verified by its checksums."""
     given = _find(name, provenance.source) if data is None else data
     source = TableSource.of(given)
     asked, reader = provenance.asked.options, provenance.asked.reader()
@@ -128,8 +132,17 @@ def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem
         drop=asked["drop"],
         reader=reader,
     )
-    _verify_table(name, source, provenance.rows, problem)
+    _verify_table(name, source, provenance.rows, _as_then(problem, provenance))
     return problem
+
+
+def _as_then(problem: Problem, provenance: Provenance) -> Problem:
+    """The problem with the column of tiles under the name that format 2 gave it."""
+    columns, then = problem.frame.columns, provenance.rows.columns
+    is_old = "piece" in then and "tile" not in then and "piece" not in columns
+    if not is_old or provenance.asked.options["tiles"] is None:
+        return problem
+    return problem._replace(frame=problem.frame.rename(columns={"tile": "piece"}))
 
 
 def _find(name: str, source: TableSource) -> str:
@@ -174,6 +187,6 @@ def _verify_table(name: str, source: TableSource, marks: RowChecksums, problem: 
 def _verify_split(name: str, then: RowChecksums, now: RowChecksums) -> None:
     if then != now:
         raise ModelError(
-            f"{name}: this version parts the rows otherwise than the one that fitted it: its test "
-            "rows cannot be found. Fit it again."
+            f"{name}: this version splits the rows otherwise than the one that fitted it: its "
+            "test rows cannot be found. Fit it again."
         )

@@ -133,19 +133,26 @@ def _of_format_2(record: dict[str, Any]) -> dict[str, Any]:
     old = dict(record)
     old["column_roles"] = old.pop("uses")
     evidence = dict(old.get("evidence") or {})
-    provenance = evidence.pop("origin", None)
+    fit, provenance = evidence.get("fit"), evidence.pop("origin", None)
+    if isinstance(fit, dict) and "candidates" in fit:
+        evidence["fit"] = {**fit, "candidates": _renamed(fit["candidates"])}
     if isinstance(provenance, dict):
         provenance = {**provenance, "column_roles": provenance.get("uses", {})}
-        provenance["likelihood_options"] = provenance.get("law_options", {})
+        provenance["likelihood_options"] = _renamed(provenance.get("law_options", {}))
+        if "options" in provenance:  # as before requests
+            provenance["options"] = _renamed_options(provenance["options"])
         for part in ("request", "reader"):
             asked = provenance.get(part)
             if isinstance(asked, dict):
-                provenance[part] = {("tiles" if k == "pieces" else k): asked[k] for k in asked}
+                asked = {("tiles" if k == "pieces" else k): asked[k] for k in asked}
+                if "options" in asked:
+                    asked["options"] = _renamed_options(asked["options"])
+                provenance[part] = asked
         evidence["provenance"] = {
             k: v for k, v in provenance.items() if k not in ("uses", "law_options")
         }
     old["evidence"] = evidence
-    for part in ("likelihood", "inference", "recipe", "parameters", "preprocessing"):
+    for part in ("likelihood", "inference", "recipe", "parameters"):
         old[part] = _renamed(old.get(part))
     return old
 
@@ -166,6 +173,29 @@ def _renamed(value: Any) -> Any:
     return found
 
 
+def _renamed_options(options: Any) -> Any:
+    """The options of ``--set`` with their present names; augmentations may be a text."""
+    if not isinstance(options, dict):
+        return options
+    found = {
+        ("likelihood.likelihood" if k == "likelihood.law" else k): v
+        for k, v in _renamed(options).items()
+    }
+    for key in ("augment", "training.augment", "grid.augment"):
+        if isinstance(found.get(key), str):
+            names = [name.strip() for name in found[key].split(",")]
+            found[key] = ",".join(_AUGMENTATIONS.get(name, name) for name in names)
+        elif isinstance(found.get(key), list):
+            found[key] = [
+                _AUGMENTATIONS.get(name, name) if isinstance(name, str) else name
+                for name in found[key]
+            ]
+    return found
+
+
 def present_name(tensor: str) -> str:
-    """The name that this version gives to a tensor of an older model."""
-    return ".".join(_TENSORS.get(part, part) for part in tensor.split("."))
+    """The name that this version gives to a likelihood's tensor of an older model."""
+    before, objective, own = tensor.partition("objective.")
+    if before.startswith("network.") or not objective:  # a network may have any names
+        return tensor
+    return before + objective + ".".join(_TENSORS.get(part, part) for part in own.split("."))
