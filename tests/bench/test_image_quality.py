@@ -31,7 +31,7 @@ def halves(monkeypatch):
     monkeypatch.setattr("ansatz.data.load", lambda name: data)
 
 
-def test_the_published_test_images_judge_and_a_stopped_run_goes_on(halves, tmp_path):
+def test_the_published_test_images_evaluate_and_a_stopped_run_goes_on(halves, tmp_path):
     path = tmp_path / "quality-images.jsonl"
     options = {"only": ("toy",), "folder": tmp_path}
     error, epochs, minutes = image_quality.quality_images(BenchOptions(splits=(0,), **options))
@@ -98,7 +98,7 @@ def squares(monkeypatch):
     return masks[6:]
 
 
-def test_the_last_slices_judge_and_the_window_has_no_more_time(squares, tmp_path):
+def test_the_last_slices_evaluate_and_the_window_has_no_more_time(squares, tmp_path):
     options = BenchOptions(splits=(0,), folder=tmp_path)
     dice, beside, error = image_quality.quality_segmentation(options)
     (row,) = map(json.loads, (tmp_path / "quality-segmentation.jsonl").read_text().splitlines())

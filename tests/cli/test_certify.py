@@ -47,7 +47,7 @@ def test_tables_have_no_symmetry_to_certify(places, capsys):
     assert "no symmetry" in capsys.readouterr().err
 
 
-def test_an_unknown_group_is_told_with_the_nearest(places, capsys):
+def test_an_unknown_group_is_reported_with_the_nearest(places, capsys):
     data = str(places / "images.npz")
     assert run(["certify", str(places / "model"), data, "--group", "flop"]) == 2
     assert "flip" in capsys.readouterr().err

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 
-def test_judges_rows_with_their_target(command, model, tmp_path, table_of, rows):
+def test_evaluates_rows_with_their_target(command, model, tmp_path, table_of, rows):
     (tmp_path / "later.csv").write_text(rows)
     done = command("evaluate", model, "later.csv", "--json")
     metrics = json.loads(done.out)

@@ -71,7 +71,7 @@ def test_json_is_one_document_and_nothing_else(command, tmp_path):
     assert document["metrics"]["rmse"] < document["constant"]["rmse"]
 
 
-def test_an_existing_model_is_kept_unless_told_otherwise(command, fitted, tmp_path):
+def test_an_existing_model_is_kept_unless_reported_otherwise(command, fitted, tmp_path):
     before = (tmp_path / "houses-model" / "manifest.json").read_bytes()
     again = [
         "fit",

@@ -154,7 +154,9 @@ def test_classes_are_predicted_with_their_probabilities_by_file(command, inside)
     assert np.allclose(one["p_zero"], found["p_zero"].iloc[-len(truth[truth == "zero"])])
 
 
-def test_images_of_another_size_are_brought_to_that_of_the_fit_and_told(command, inside, tmp_path):
+def test_images_of_another_size_are_brought_to_that_of_the_fit_and_reported(
+    command, inside, tmp_path
+):
     save(tmp_path / "large" / "0.png", np.zeros((40, 40), np.uint8))
     done = inside(command, "predict", "digits-model", tmp_path / "large")
     assert done.status == 0 and "another size than 16 x 16" in done.err
@@ -196,7 +198,7 @@ def test_masks_are_written_as_images_of_the_values_that_they_had(command, inside
     assert kept.status == 2 and "notes.txt" in kept.err and (out / "notes.txt").exists()
 
 
-def test_coloured_masks_are_written_in_their_colours_and_judged_again(command, work, tmp_path):
+def test_coloured_masks_are_written_in_their_colours_and_evaluated_again(command, work, tmp_path):
     levels = np.array([(0, 0, 0), (70, 130, 180)], np.uint8)
     shutil.copytree(work / "cells/images", tmp_path / "roads/images")
     for path in (work / "cells/masks").iterdir():
@@ -236,7 +238,7 @@ def test_images_may_be_called_by_ids(command, work, tmp_path):
     assert "60 examples of 1 x 8 x 9" in done.out
 
 
-def test_masks_are_judged_and_counted(command, inside):
+def test_masks_are_evaluated_and_counted(command, inside):
     done = inside(command, "evaluate", "cells-model", "cells", "--json")
     assert json.loads(done.out)["dice"] > 0.9
     found = table_of(inside(command, "predict", "cells-model", "cells").out)
@@ -250,7 +252,7 @@ def test_masks_may_lie_elsewhere_and_have_a_loss_of_their_own(command, work):
     assert json.loads(done.out)["likelihood"] == "dice"
 
 
-def test_an_ensemble_of_masks_is_fitted_judged_and_predicts(command, work, tmp_path):
+def test_an_ensemble_of_masks_is_fitted_evaluated_and_predicts(command, work, tmp_path):
     words = ("--masks", work / "cells" / "masks", "--inference", "ensemble", "--set", "members=2")
     done = command("fit", work / "cells" / "images", *words, *QUICK, "--json", "--out", "m")
     assert done.status == 0, done.err
@@ -325,7 +327,7 @@ def test_images_that_stay_in_their_files_give_the_same_model(command, work, tmp_
     assert late == early
 
 
-def test_volumes_are_fitted_where_the_channels_are_told(command, tmp_path):
+def test_volumes_are_fitted_where_the_channels_are_reported(command, tmp_path):
     x = np.random.default_rng(0).normal(size=(12, 6, 6, 6))
     np.savez(tmp_path / "v.npz", x=x, y=np.arange(12) % 2)
     said = refused(command, tmp_path, 3, "fit", "v.npz")
@@ -446,21 +448,21 @@ def test_one_class_only(command, tmp_path):
     assert "data holds one class only ('a'); at least two are needed" in said
 
 
-def test_a_folder_of_one_class_can_be_judged(command, inside, tmp_path, work):
+def test_a_folder_of_one_class_can_be_evaluated(command, inside, tmp_path, work):
     shutil.copytree(work / "digits" / "one", tmp_path / "data" / "one")
     evaluated = inside(command, "evaluate", "digits-model", tmp_path / "data", "--json")
     assert evaluated.status == 0, evaluated.err
     assert json.loads(evaluated.out)["accuracy"] > 0.8
 
 
-def test_a_class_with_one_image_is_told(command, tmp_path):
+def test_a_class_with_one_image_is_reported(command, tmp_path):
     noise(tmp_path / "data", "ab")
     save(tmp_path / "data" / "c" / "0.png", np.zeros((16, 16), np.uint8))
     done = command("fit", "data", *QUICK)
     assert done.status == 0 and "one image only in class c" in done.err
 
 
-def test_mixed_sizes_are_resized_by_a_rule_that_is_told(command, tmp_path):
+def test_mixed_sizes_are_resized_by_a_rule_that_is_reported(command, tmp_path):
     noise(tmp_path / "data")
     save(tmp_path / "data" / "a" / "large.png", np.zeros((50, 30), np.uint8))
     done = command("fit", "data", "--dry-run")
@@ -661,7 +663,7 @@ def test_tables_have_no_files_to_skip(command, model):
 
 def test_what_a_model_cannot_be_asked(command, inside, tmp_path):
     said = inside(command, "evaluate", "digits-model", "digits/zero")
-    assert said.status == 3 and "no 'class', which the model predicts, to evaluate" in said.err
+    assert said.status == 3 and "no 'class' to evaluate by: the model predicts it" in said.err
     noise(tmp_path / "other")
     said = inside(command, "evaluate", "digits-model", tmp_path / "other")
     assert said.status == 3 and "the class 'a' at row 1 is not among the known" in said.err

@@ -237,7 +237,7 @@ def test_successes_are_predicted_in_their_own_unit(command, successes, table_of)
 # What evaluate refuses and keeps.
 
 
-def test_impossible_outcomes_are_refused_when_judged(command, successes):
+def test_impossible_outcomes_are_refused_when_evaluated(command, successes):
     words = ("--target", "k", "--trials", "n", "--likelihood", "binomial", *LINEAR)
     assert command("fit", "shots.csv", *words).status == 0
     successes.loc[2, "k"] = 99
@@ -245,7 +245,7 @@ def test_impossible_outcomes_are_refused_when_judged(command, successes):
     one_line(command("evaluate", "shots-model", "wrong.csv"), 3, "wrong.csv", "99", "row 3")
 
 
-def test_open_intervals_are_judged(command, times):
+def test_open_intervals_are_evaluated(command, times):
     table = times()
     ends = {"lower": table["time"], "upper": table["time"] + 0.5}
     ends["upper"] = ends["upper"].where(table.index % 3 > 0)

@@ -85,7 +85,7 @@ def test_no_rows_in_no_rows_out(command, model, tmp_path):
     assert (done.status, done.out) == (0, "row,prediction,lower,upper\n")
 
 
-def test_a_file_is_written_whole_and_replaced_only_when_told(command, model, tmp_path):
+def test_a_file_is_written_whole_and_replaced_only_when_reported(command, model, tmp_path):
     out = tmp_path / "p.csv"
     assert command("predict", model, "new.csv", "--out", out).status == 0
     text = out.read_text()

@@ -89,7 +89,7 @@ def test_a_score_of_zero_is_positive_in_prediction_and_a_mistake_in_training():
     assert model.predict([[0.0]]).tolist() == [1]
 
 
-def test_three_classes_are_each_told_from_the_rest():
+def test_three_classes_are_each_reported_from_the_rest():
     random = np.random.default_rng(0)
     centres = np.array([[5.0, 0], [-5, 5], [-5, -5]])
     y = random.integers(0, 3, 90)

@@ -51,7 +51,7 @@ def seen(monkeypatch):
 
 @pytest.mark.parametrize("kind", [Regressor, Classifier, SurvivalRegressor, Ranker])
 @pytest.mark.parametrize("shape", [(N, 3), (N, 8, 8)])
-def test_no_patient_is_learned_from_and_stops_the_fit(kind, shape, seen):
+def test_no_patient_is_trained_on_and_stops_the_fit(kind, shape, seen):
     X, y = np.random.default_rng(1).normal(size=shape), outcomes(kind)
     network = {"widths": (4,)} if len(shape) == 2 else {"network": "linear_grid"}
     kind(**ONE_STEP, **network).fit(X, y, groups=PATIENT)

@@ -142,7 +142,7 @@ def test_no_rows_in_no_rows_out(mixed, numbers):
     assert Regressor(**TINY).fit(*numbers).predict(np.empty((0, 3))).shape == (0,)
 
 
-def test_a_table_that_lacks_or_adds_columns_is_told(mixed):
+def test_a_table_that_lacks_or_adds_columns_is_reported(mixed):
     frame, number, _, _ = mixed
     model = Regressor(**TINY).fit(frame, number)
     with pytest.raises(ValueError, match="town"):
@@ -153,7 +153,7 @@ def test_a_table_that_lacks_or_adds_columns_is_told(mixed):
         model.predict(frame.rename(columns={"town": "Town"}))
 
 
-def test_a_level_never_seen_is_told_and_predicted(mixed):
+def test_a_level_never_seen_is_reported_and_predicted(mixed):
     frame, number, _, _ = mixed
     model = Regressor(**TINY).fit(frame, number)
     new = frame.assign(town=["Suhl", *frame["town"][1:]])

@@ -119,14 +119,14 @@ def test_predictions_are_tidied_as_asked_for(bright):
 
 @pytest.mark.parametrize("axis", [-1, 1])
 @pytest.mark.parametrize("size", [(16,), (8, 8), (4, 8, 8)])
-def test_one_hot_masks_are_told_their_argmax(size, axis):
+def test_one_hot_masks_are_reported_their_argmax(size, axis):
     x = np.zeros((4, 1, *size), np.float32)
     shares = np.moveaxis(np.full((4, *size, 3), 1 / 3), -1, axis)
     with pytest.raises(DataError, match=rf"hold 3 numbers for each of .*y\.argmax\({axis}\)"):
         Segmenter(**TINY).fit(x, shares)
 
 
-def test_the_size_is_told_before_the_classes(bright):
+def test_the_size_is_reported_before_the_classes(bright):
     images, masks = discs()
     with pytest.raises(DataError, match="masks of 8 x 8 pixels for examples of 16 x 16"):
         Segmenter(**TINY).fit(images, np.zeros((12, 8, 8), int))
@@ -178,7 +178,7 @@ def test_what_is_no_likelihood_of_masks_is_refused():
         Segmenter(**TINY).fit(images, masks).evaluate(images, masks, offset=np.zeros(12))
 
 
-def test_masks_that_lack_a_class_are_judged_by_its_name():
+def test_masks_that_lack_a_class_are_evaluated_by_its_name():
     images, masks = discs(16, classes=3)
     model = Segmenter(**LINEAR).fit(images, masks)
     few = np.where(masks == 1, 0, masks)  # the classes 0 and 2

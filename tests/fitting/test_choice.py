@@ -44,7 +44,7 @@ def test_one_group_cannot_be_parted():
     assert choice.likelihood == "normal" and "too few rows or groups" in choice.explanation
 
 
-def test_a_sample_takes_copies_together_and_the_seed_decides_it():
+def test_a_sample_takes_duplicates_together_and_the_seed_decides_it():
     x = np.repeat(rng.normal(size=1_500), 2)[:, None]
     _, job = job_of(x, x[:, 0])
     once, again, other = _sample(job, 0), _sample(job, 0), _sample(job, 1)
@@ -165,7 +165,7 @@ def test_a_weight_of_two_is_the_row_twice():
         np.testing.assert_allclose(one[1:], other[1:], rtol=1e-6, atol=1e-12)
 
 
-def test_a_candidate_that_fails_is_told_and_left_out():
+def test_a_candidate_that_fails_is_reported_and_left_out():
     task, candidates, job = _with(["normal", "gamma"], rng.normal(size=(60, 1)), REALS[:60])
     choice = choose_likelihood(task, candidates, job)
     assert choice.likelihood == "normal" and [row.likelihood for row in choice.table] == ["normal"]

@@ -88,7 +88,7 @@ def test_bicycles_give_themselves_away():
     assert not any("casual" in note or "--time" in note for note in honest.notes)
 
 
-def test_copies_in_the_wine_are_told():
+def test_duplicates_in_the_wine_are_reported():
     fit = ansatz.fit(real("wine"), target="quality", likelihood="normal", network="linear")
     assert any(note.startswith("240 of 1599 rows are duplicates of another") for note in fit.notes)
 
@@ -214,7 +214,7 @@ def spy_on_jobs(monkeypatch):
     return seen
 
 
-def test_folds_judge_every_row_once_by_a_model_that_never_saw_it(monkeypatch):
+def test_folds_evaluate_every_row_once_by_a_model_that_never_saw_it(monkeypatch):
     frame = table().assign(patient=np.arange(150) % 15)
     seen = spy_on_jobs(monkeypatch)
     fit = ansatz.fit(
@@ -349,7 +349,7 @@ def test_a_target_is_checked_before_training(values, likelihood, says, monkeypat
         ansatz.fit(frame, target="price", likelihood=likelihood, options=TINY)
 
 
-def test_images_that_a_table_names_and_that_are_not_there_are_told():
+def test_images_that_a_table_names_and_that_are_not_there_are_reported():
     frame = table().assign(photo=[f"photos/{k}.jpg" for k in CYCLE])
     fit = ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
     assert any("column 'photo' names images, which take no part" in note for note in fit.notes)
@@ -398,7 +398,7 @@ def test_a_class_with_one_row_does_not_stop_the_fit():
     assert fit.likelihood == "categorical" and fit.model.classes_.tolist() == ["a", "b", "rare"]
 
 
-def test_a_class_that_only_judged_rows_have_is_judged_all_the_same():
+def test_a_class_that_only_evaluated_rows_have_is_evaluated_all_the_same():
     frame = table().sort_values("year", ignore_index=True)
     frame["kind"] = np.array(["a", "b", "c"])[np.arange(150) % 3]
     frame.loc[frame["year"] == frame["year"].max(), "kind"] = "new"
@@ -422,7 +422,7 @@ def test_features_that_are_infinite_are_named():
         ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
 
 
-def test_a_copy_of_the_target_and_an_id_are_told():
+def test_a_copy_of_the_target_and_an_id_are_reported():
     frame = table().assign(cost=lambda f: 2 * f["price"] + 1, id=np.arange(150) + 1000)
     fit = ansatz.fit(frame, target="price", likelihood="normal", options=TINY)
     assert any("'cost' gives the target 'price' away" in note for note in fit.notes)

@@ -43,7 +43,7 @@ def test_several_targets_of_a_row_have_one_score():
     assert_close(log_scores(likelihood, raw, y), -likelihood.loss(raw, y).mean(1))
 
 
-def test_every_row_is_judged_once_and_copies_by_networks_that_saw_none():
+def test_every_row_is_evaluated_once_and_duplicates_by_networks_that_saw_none():
     x = np.repeat(np.arange(20.0), 2)[:, None]
     job = job_of(x, x[:, 0])
     folds = choose_folds(job, 3, seed=0)
@@ -52,14 +52,14 @@ def test_every_row_is_judged_once_and_copies_by_networks_that_saw_none():
         assert not set(x[learn, 0]) & set(x[evaluated, 0])
 
 
-def test_a_group_is_judged_as_a_whole():
+def test_a_group_is_evaluated_as_a_whole():
     group = np.repeat(np.arange(10), 4)
     job = job_of(rng.normal(size=(40, 1)), rng.normal(size=40), group=group)
     for learn, evaluated in choose_folds(job, 3, seed=0):
         assert not set(group[learn]) & set(group[evaluated])
 
 
-def test_the_past_judges_the_future():
+def test_the_past_evaluates_the_future():
     time = rng.permutation(40)
     job = job_of(rng.normal(size=(40, 1)), rng.normal(size=40), time=time)
     folds = choose_folds(job, 3, seed=0)

@@ -210,7 +210,7 @@ def test_rows_may_be_given_to_a_model_that_remembers_none(numbers):
         replay(model, (X,))
 
 
-def test_a_fit_judged_by_folds_has_no_test_rows(tmp_path):
+def test_a_fit_evaluated_by_folds_has_no_test_rows(tmp_path):
     table().to_csv(tmp_path / "table.csv", index=False)
     options = {**options_of("numbers"), "folds": 3}
     ansatz.fit(tmp_path / "table.csv", network="linear", out=tmp_path / "model", **options)

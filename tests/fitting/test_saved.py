@@ -169,7 +169,7 @@ def test_a_network_of_ones_own_is_given_back_to_load(numbers, tmp_path):
 # Nothing is overwritten, nothing half written.
 
 
-def test_an_existing_folder_is_kept_unless_told_otherwise(numbers, saved):
+def test_an_existing_folder_is_kept_unless_reported_otherwise(numbers, saved):
     before = (saved / "manifest.json").read_bytes()
     model = Regressor(**TINY).fit(*numbers)
     with pytest.raises(UsageError, match="exists"):

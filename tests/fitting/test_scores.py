@@ -20,7 +20,7 @@ def rare(rows=400):
 
 @pytest.mark.parametrize("weight", ["balanced", {"no": 1.0, "yes": 9.0}])
 @pytest.mark.parametrize("network", ["linear", "mlp"])
-def test_class_weights_are_no_rows_when_a_fit_is_judged(weight, network):
+def test_class_weights_are_no_rows_when_a_fit_is_evaluated(weight, network):
     """Its scores are those that ``evaluate`` gives for the same rows."""
     frame, options = rare(), {"class_weight": weight}
     if network == "mlp":
@@ -44,7 +44,7 @@ def test_class_weights_do_not_move_the_split():
         np.testing.assert_array_equal(a, b)
 
 
-def test_class_weights_tilt_no_rival():
+def test_class_weights_tilt_no_baseline():
     """The report and the fit compare with the same linear and constant models."""
     from ansatz.report import replayed
     from ansatz.report.baselines import baselines

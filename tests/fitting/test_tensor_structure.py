@@ -13,7 +13,7 @@ ROWS, Y = IMAGES[:, 0, :4], np.arange(24) % 3
 
 @pytest.mark.parametrize("inference", ["point", "ensemble"])
 @pytest.mark.parametrize("x, shape", [(IMAGES, r"\(B, 1, 8, 8\)"), (ROWS, r"\(B, 4\)")])
-def test_a_network_for_another_shape_is_told_what_it_is_given(x, shape, inference):
+def test_a_network_for_another_shape_is_reported_what_it_is_given(x, shape, inference):
     network = nn.Sequential(nn.Flatten(), nn.Linear(10, 3))
     said = (
         rf"^the network Sequential was given x of shape {shape} and cannot take it: mat1 and .*\.$"

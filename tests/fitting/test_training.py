@@ -116,7 +116,7 @@ def test_taking_rows_takes_every_field():
     assert some.offset.tolist() == [3.0, 1.0] and some.index.tolist() == [3, 1]
 
 
-def test_validation_rows_are_never_learned_from():
+def test_validation_rows_are_never_trained_on():
     batch = rows()
     valid = np.arange(30, 40)
     recipe = SMALL.model_copy(update={"evaluations": 1})

@@ -174,6 +174,6 @@ def test_a_warm_start_goes_on_from_the_fit_not_from_the_file(tmp_path):
     assert away > 1e-4 and (again - first).abs().max() < 1e-3 * away
 
 
-def test_layers_that_are_frozen_at_random_weights_are_told():
+def test_layers_that_are_frozen_at_random_weights_are_reported():
     with pytest.warns(UserWarning, match=r"stay at random weights.*without pretrained="):
         Classifier(**{**RESNET, "epochs": 1}, freeze="backbone").fit(*digits())

@@ -170,7 +170,7 @@ def test_options_that_make_no_sense_are_refused(rows):
 # Conformal intervals.
 
 
-def test_conformal_intervals_need_rows_set_aside(rows, tmp_path):
+def test_conformal_intervals_need_rows_held_out(rows, tmp_path):
     plain = Regressor(network="linear").fit(rows["X"], rows["number"])
     with pytest.raises(UsageError, match=r"calibration=0.2.*calibrate\(X, y\)"):
         plain.interval(rows["X"], method="conformal")

@@ -41,7 +41,7 @@ def test_probabilities_lie_among_those_of_the_members(ensemble):
     assert (mixed >= each.min(0) - 1e-9).all() and (mixed <= each.max(0) + 1e-9).all()
 
 
-def test_every_example_is_judged_by_members_that_left_it_out(ensemble):
+def test_every_example_is_evaluated_by_members_that_left_it_out(ensemble):
     evaluated = ensemble.model_.out_of_fold
     rows = np.concatenate([fold.rows.numpy() for fold in evaluated.folds])
     assert sorted(rows) == list(range(60))

@@ -279,7 +279,7 @@ def test_half_precision_holds_masks_of_more_pixels_than_its_numbers():
     assert raw.grad.isfinite().all()
 
 
-def test_raw_numbers_in_the_wrong_axis_are_told_where_they_belong():
+def test_raw_numbers_in_the_wrong_axis_are_reported_where_they_belong():
     y = torch.zeros(2, 5, 6)
     with pytest.raises(ValueError, match=r"got y \(2, 5, 6\).*raw.movedim\(1, -1\)"):
         Dice().loss(torch.zeros(2, 1, 5, 6), y)

@@ -216,7 +216,7 @@ def test_samples_must_match_the_outcomes(samples):
         sample_crps(samples, torch.zeros(3))
 
 
-def test_judge_collects_what_applies_to_numbers():
+def test_evaluate_collects_what_applies_to_numbers():
     y, f, weight = regression()
     distribution = NormalDistribution(f, torch.full((N,), 2.0))
     found = compute_metrics(y, point=f, distribution=distribution, weight=weight)
@@ -231,7 +231,7 @@ def test_judge_collects_what_applies_to_numbers():
     assert set(compute_metrics(y, distribution=distribution)) == {"nll", "crps"}
 
 
-def test_judge_collects_what_applies_to_classes():
+def test_evaluate_collects_what_applies_to_classes():
     y, probs, weight = classes(4)
     found = compute_metrics(y, distribution=CategoricalDistribution(probs.log()), weight=weight)
     loss = sklearn.log_loss(y, probs.numpy(), sample_weight=weight.numpy(), labels=range(4))
@@ -242,13 +242,13 @@ def test_judge_collects_what_applies_to_classes():
     assert found["auc"] == pytest.approx(auc(y, probs, weight).item())
 
 
-def test_judge_ranks_by_logits_where_probabilities_have_saturated():
+def test_evaluate_ranks_by_logits_where_probabilities_have_saturated():
     y, logits = torch.tensor([0.0, 1.0]), torch.tensor([100.0, 200.0])
     found = compute_metrics(y, distribution=BernoulliDistribution(logits.float()))
     assert found["auc"] == 1.0
 
 
-def test_judge_takes_several_binary_targets():
+def test_evaluate_takes_several_binary_targets():
     y, logits = (torch.rand(N, 2) < 0.5).double(), torch.randn(N, 2)
     found = compute_metrics(y, distribution=BernoulliDistribution(logits))
     parts = [
@@ -258,7 +258,7 @@ def test_judge_takes_several_binary_targets():
         assert value == pytest.approx((parts[0][name] + parts[1][name]) / 2)
 
 
-def test_judge_gives_none_where_a_metric_is_undefined():
+def test_evaluate_gives_none_where_a_metric_is_undefined():
     distribution = StudentTDistribution(torch.zeros(2), torch.ones(2), torch.ones(2))  # Cauchy
     found = compute_metrics(torch.ones(2), point=torch.zeros(2), distribution=distribution)
     assert found["crps"] is None
@@ -266,7 +266,7 @@ def test_judge_gives_none_where_a_metric_is_undefined():
     assert found["nll"] == pytest.approx(math.log(2 * math.pi))
 
 
-def test_judge_of_predicted_codes_alone_is_accuracy():
+def test_evaluate_of_predicted_codes_alone_is_accuracy():
     assert compute_metrics(torch.tensor([0, 1]), point=torch.tensor([0, 0])) == {"accuracy": 0.5}
 
 

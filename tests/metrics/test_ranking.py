@@ -72,7 +72,7 @@ def test_a_weight_is_a_repetition():
         assert_close(metric(y, order, weight.double()), metric(*again))
 
 
-def test_the_judge_of_rankings():
+def test_the_evaluate_of_rankings():
     scores, y = torch.randn(12, 4), orders(12, 4)
     distribution = RankingDistribution(scores)
     found = compute_metrics(y, point=distribution.mode, distribution=distribution)

@@ -168,7 +168,7 @@ def test_masks_of_0_and_255_are_not_256_classes():
 
 
 @pytest.mark.parametrize("metric", [dice, iou, boundary_f1])
-def test_one_image_that_is_taken_for_signals_is_told(metric):
+def test_one_image_that_is_taken_for_signals_is_reported(metric):
     i, j = torch.meshgrid(torch.arange(20), torch.arange(30), indexing="ij")
     disc = ((i - 9) ** 2 + (j - 12) ** 2 < 40).long()
     with pytest.warns(UserWarning, match=r"\(20, 30\) are taken for 20 signals.*y\[None\]"):

@@ -110,7 +110,7 @@ def test_influences_have_mean_zero(values):
     assert auc_estimate(y, values).value == pytest.approx(float(auc(y, values)))
 
 
-def test_what_cannot_be_told_is_nan():
+def test_what_cannot_be_reported_is_nan():
     assert np.isnan(influence_error(torch.zeros(1)))
     assert np.isnan(influence_error(torch.zeros(3), group=torch.zeros(3)))
     assert np.isnan(auc_estimate(torch.ones(3), torch.rand(3)).value)

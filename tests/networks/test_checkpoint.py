@@ -363,7 +363,7 @@ def test_names_that_steer_a_terminal_are_spelled_out(tmp_path):
     assert r"a\nb\x1b[2J" in told
 
 
-def test_what_is_unused_is_told_in_the_order_of_the_file(tmp_path):
+def test_what_is_unused_is_reported_in_the_order_of_the_file(tmp_path):
     torch.save(GoogLeNet(1, 2, width=0.05).state_dict(), tmp_path / "w.pth")
     alone = GoogLeNet(1, 2, width=0.05, auxiliary=False)
     told = load_weights(alone, tmp_path / "w.pth", head="strict")

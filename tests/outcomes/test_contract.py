@@ -68,7 +68,7 @@ def test_outcomes_are_read_alike_before_and_after_the_fit(sample):
 
 
 @every_sample
-def test_what_was_learned_from_y_comes_back_from_json(sample, fitted):
+def test_what_was_trained_on_y_comes_back_from_json(sample, fitted):
     model, y = fitted(sample).model_, SAMPLES[sample][3]
     again = outcomes.create(model.outcome.name)
     again.load(json.loads(json.dumps(model.outcome.state())), model.outcome.tensors())

@@ -356,7 +356,7 @@ def test_refits_compare_methods_whose_test_rows_differ():
         compare(a, b, refit=True, folds=1)
 
 
-def test_of_many_models_folds_choose_and_the_test_rows_judge_once():
+def test_of_many_models_folds_choose_and_the_test_rows_evaluate_once():
     options = {"likelihood": "normal", "group": "patient"}
     poor, good, other = (fit("price", *names, **options) for names in (("z",), ("x",), ("x", "z")))
     found = compare(poor, good, other, folds=3, repeats=1)
@@ -368,7 +368,7 @@ def test_of_many_models_folds_choose_and_the_test_rows_judge_once():
     assert first.scores == [] and "not used" in first.cautions[0]
 
 
-def test_what_differs_is_told_and_nothing_else():
+def test_what_differs_is_reported_and_nothing_else():
     a = fit("price", likelihood="normal", group="patient")
     b = fit("price", "x", likelihood="gamma", group="patient")
     differs = {setting.name: (setting.a, setting.b) for setting in compare(a, b).differs}

@@ -94,7 +94,7 @@ def test_a_row_without_a_group_is_a_group():
     assert paired_difference(a, b, group=missing) == paired_difference(a, b, group=named)
 
 
-def test_the_worst_rows_and_their_share_are_told():
+def test_the_worst_rows_and_their_share_are_reported():
     d = np.zeros(300)
     d[:3], d[3:13] = 10.0, 1.0
     found = paired_difference(d, 0 * d)
@@ -125,7 +125,7 @@ def size_of(draw, runs=800):
     return np.mean([draw(rng) for _ in range(runs)])
 
 
-def test_equal_models_are_told_apart_in_about_one_case_of_twenty():
+def test_equal_models_are_reported_apart_in_about_one_case_of_twenty():
     def draw(rng):
         d = rng.standard_t(5, size=200)
         return paired_difference(d, 0 * d).is_clear

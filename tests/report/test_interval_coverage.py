@@ -84,7 +84,7 @@ def test_bins_by_width_find_where_a_likelihood_is_too_sure():
     assert covered(intervals(distribution, y, 0.9)).rows == sum(part.rows for part in parts)
 
 
-def test_groups_are_judged_by_themselves():
+def test_groups_are_evaluated_by_themselves():
     distribution = NormalDistribution(torch.zeros(400), torch.ones(400))
     y = torch.cat([torch.zeros(200), torch.full((200,), 9.0)])
     found = by_group(intervals(distribution, y, 0.9), ["in"] * 200 + ["out"] * 190 + ["few"] * 10)

@@ -80,7 +80,7 @@ def test_sections_do_not_apply_to_classes_and_losses():
         assert module.section(loss) is None
 
 
-def test_ensembles_are_judged_by_their_mixture():
+def test_ensembles_are_evaluated_by_their_mixture():
     x, y = rows(150)
     model = Regressor(inference="ensemble", members=5, epochs=3, widths=[8]).fit(x, y)
     evidence = gather(model, x, y, training=(x, y))

@@ -97,7 +97,7 @@ def test_the_best_threshold_and_level_cost_least():
     assert grid[np.argmin(costs)] == pytest.approx(best_level(3.0, 1.0), abs=0.051)
 
 
-def test_a_group_is_judged_against_the_other_rows():
+def test_a_group_is_evaluated_against_the_other_rows():
     """Two means of independent rows: Welch's standard error, up to n - 1 against n."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"k": np.repeat(["a", "b"], 100)})

@@ -151,7 +151,7 @@ def test_a_crash_at_any_call_leaves_one_whole_folder(tmp_path, files, faulty_fs,
     assert epoch(tmp_path / "run") == 3 and os.listdir(tmp_path) == ["run"]
 
 
-def test_the_newest_of_several_set_aside_comes_back(tmp_path, files):
+def test_the_newest_of_several_held_out_comes_back(tmp_path, files):
     for number in (2, 10, 9):
         save(tmp_path / f".run.old-{number}", files(number))
     save(tmp_path / ".run2.old-11", files(11))

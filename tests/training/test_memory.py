@@ -47,7 +47,7 @@ print(step.accumulate, len(history.notes), history.steps)
         (ValueError("out of memory"), False),
     ],
 )  # fmt: skip
-def test_too_little_memory_is_told_from_other_errors(error, expected):
+def test_too_little_memory_is_reported_from_other_errors(error, expected):
     assert is_out_of_memory(error) == expected
 
 

@@ -99,7 +99,7 @@ def test_a_weight_per_mask_is_that_weight_at_each_of_its_pixels():
 
 
 @pytest.mark.parametrize("name", ["dice", "sum", "bernoulli"])
-def test_a_volume_is_learned_from_one_annotated_slice(name):
+def test_a_volume_is_trained_on_one_annotated_slice(name):
     """M236: voxels without a label change neither loss nor gradient of the 3-D U-Net."""
     network = UNet3d(1, 1, depth=1, width=2).eval()
     likelihood = create(name) if name == "bernoulli" else create(name, axes=3)

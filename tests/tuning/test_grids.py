@@ -211,7 +211,7 @@ def posed_search(data, **options):
         return search_problem.build_search(request, problem, (), 2)
 
 
-def test_a_training_that_the_deadline_cuts_short_judges_nothing():
+def test_a_training_that_the_deadline_cuts_short_evaluates_nothing():
     data = dict(zip("xy", images(), strict=True))
     inner, _, _ = posed_search(data, network="linear", options={"epochs": 10**6})
     began = time.monotonic()

@@ -39,7 +39,7 @@ def told(found):
     return [(trial.parameters, trial.scores) for trial in found.trials]
 
 
-def test_the_chosen_configuration_is_what_was_fitted_and_judged():
+def test_the_chosen_configuration_is_what_was_fitted_and_evaluated():
     found = search()
     assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
     assert found.best.score == max(trial.score for trial in found.trials)

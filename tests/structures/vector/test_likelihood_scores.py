@@ -35,7 +35,7 @@ def test_linear_scores_are_those_of_statsmodels_with_its_offset():
         )
 
 
-def test_judged_rows_do_not_teach():
+def test_evaluated_rows_do_not_teach():
     """Outcomes of the evaluated rows may change: only their own scores do."""
     x, y = rng.normal(size=(120, 2)), REALS[:120].copy()
     job = job_of(x, y)

@@ -109,7 +109,7 @@ def test_whole_numbers_with_an_exposure_are_counts():
     assert "normal" in build_problem(table, ColumnRoles(target=["y"])).candidates
 
 
-def test_an_exposure_beside_an_identity_link_is_told():
+def test_an_exposure_beside_an_identity_link_is_reported():
     table = {"x": CYCLE % 11, "years": 1 + CYCLE % 3, "y": CYCLE / 7 - 2}
     notes = build_problem(table, ColumnRoles(target=["y"], exposure="years")).notes
     assert any("exposure" in note and "identity" in note for note in notes)
@@ -122,6 +122,6 @@ def test_a_column_of_words_is_no_time(tmp_path):
         build_problem(table, ColumnRoles(target=["y"], time="town"))
 
 
-def test_a_constant_target_is_told():
+def test_a_constant_target_is_reported():
     notes = build_problem({"x": CYCLE % 11, "y": CYCLE * 0 + 5}, ColumnRoles(target=["y"])).notes
     assert any("is 5 in every row" in note for note in notes)

@@ -288,7 +288,7 @@ def test_no_section_fails_for_signals_and_volumes(size, single):
     assert "Dice" in overlays(gather(model, grids, segmented)).lead
 
 
-def test_many_examples_are_judged_on_a_sample_that_is_told(fitted, monkeypatch):
+def test_many_examples_are_evaluated_on_a_sample_that_is_reported(fitted, monkeypatch):
     monkeypatch.setattr(pictures, "FEWEST", 20)
     monkeypatch.setattr(pictures, "WORK", 1.0)
     evidence = replayed(replay(fitted))
