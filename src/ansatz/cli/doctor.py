@@ -8,7 +8,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -23,6 +22,12 @@ _EXTRAS = {  # distribution -> (module, extra, what for)
     "tensorboard": ("tensorboard", "tb", "TensorBoard logs"),
 }
 _NEEDED = 200 << 20  # bytes free, for a model and its checkpoints
+
+
+def _version(name: str) -> str:
+    from importlib import metadata  # 15 ms that `ansatz --help` need not wait for
+
+    return metadata.version(name)
 
 
 class Check(NamedTuple):
@@ -61,7 +66,7 @@ def _examine() -> Iterator[Check]:
     yield Check("python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
     yield Check("ansatz", "ok", __version__)
     for name in _CORE:
-        yield _attempt(name, partial(metadata.version, name))
+        yield _attempt(name, partial(_version, name))
     yield _attempt("threads", _threads)
     yield _attempt("devices", _devices)
     yield _attempt("bfloat16", _bfloat16)
@@ -83,7 +88,7 @@ def _extra(name: str, module: str, extra: str, purpose: str) -> Check:
     advice = f"for {purpose}: pip install 'ansatz-learn[{extra}]'"
     try:
         importlib.import_module(module)
-        return Check(name, "ok", metadata.version(name))
+        return Check(name, "ok", _version(name))
     except ImportError:
         return Check(name, "absent", advice)
     except Exception as error:  # installed and broken: it may raise anything at import
