@@ -3,7 +3,8 @@
     python benchmarks/before_after.py COMMIT [SUITE ...] [--turns N]
 
 Each suite measures its own peers in the same process, so the ratio to a peer is comparable between
-turns even where the machine's speed drifts. Writes benchmarks/results/before-after.json.
+turns even where the machine's speed drifts. Writes benchmarks/results/before-after.json, where
+suites that were not run keep their earlier results.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ansatz.bench.record import commit, write_record
+from ansatz.bench.record import RESULTS, commit, write_record
 
 HERE = Path(__file__).resolve().parent
 SUITES = ["speed-tiny", "speed-large", "ensemble", "start"]
@@ -66,7 +67,9 @@ def main() -> None:
     for what, by in results.items():
         print(what, *(f"{name} {found['median']:.3g}" for name, found in by.items()), sep="  ")
     words = " ".join(["python benchmarks/before_after.py", given.commit, *given.suites])
-    write_record("before-after", command=words, seed=0, results=results)
+    path = RESULTS / "before-after.json"
+    earlier = json.loads(path.read_text())["results"] if path.exists() else {}
+    write_record("before-after", command=words, seed=0, results={**earlier, **results})
 
 
 if __name__ == "__main__":
