@@ -32,13 +32,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
 from fuzz_cases import FORMATS
-from fuzz_child import BAD, OUTCOMES, Result, run_forked
+from fuzz_child import BAD, OUTCOMES, Result, Row, run_forked, run_here
 from fuzz_corpus import write_corpus
 
 INPUTS = 12_000
@@ -113,6 +113,8 @@ def _warm(corpus: Path, modules: Path) -> None:
         ["inspect", f"{corpus}/linear-model"],
         ["export", f"{corpus}/number-model", "warm.onnx"],
         ["fit", f"{corpus}/table.csv", "--target", "y", "--dry-run", "--stream"],
+        ["fit", f"{corpus}/table.csv", "--target", "y", "--network", "linear", "--out", "warm"],
+        ["evaluate", f"{corpus}/survival-model", f"{corpus}/table.csv"],
     ):
         run(words)
     modules.write_text(json.dumps([name for name in sys.modules if name != "__main__"]))
@@ -121,20 +123,21 @@ def _warm(corpus: Path, modules: Path) -> None:
 _TABLES = ("csv", "csv.gz", "parquet", "feather", "npz")
 
 
-def run_job(job: Job, corpus: Path, folder: Path, seed: int) -> tuple[Result, list[str]]:
+def run_job(job: Job, corpus: Path, folder: Path, seed: int) -> Row:
     """Makes an input, runs its command, and removes what both left."""
     random = Random(f"{seed} {job.form} {job.number}")
     work = Path(tempfile.mkdtemp(dir=folder))
     before = _content(corpus)
     try:
         made = FORMATS[job.form].make(corpus, work, random)
-        result = run_forked(made.arguments, work, made.names)
+        result = run_here(made.arguments, work, made.names)
         if _content(corpus) != before:
             result = result._replace(outcome="outside")
-        return result, made.arguments
     finally:
         shutil.rmtree(work)
         shutil.rmtree(f"{work}.log", ignore_errors=True)
+    command = " ".join(made.arguments).replace(f"{corpus}/", "")
+    return {**job._asdict(), **result._asdict(), "command": command}
 
 
 def _content(folder: Path) -> list[tuple[str, int, int]]:
@@ -148,40 +151,51 @@ def _content(folder: Path) -> list[tuple[str, int, int]]:
 
 def run_all(
     todo: Sequence[Job], corpus: Path, folder: Path, seed: int, processes: int
-) -> Iterator[dict[str, Any]]:
+) -> list[Row]:
     """The rows of all inputs; several processes share them."""
+    if processes == 1:
+        return _run_part(todo, corpus, folder, seed)
     children = []
     for part in range(processes):
-        path = folder / f"rows-{part}.jsonl"
-        child = os.fork()
+        path, child = folder / f"rows-{part}.json", os.fork()
         if child == 0:
             try:
-                with path.open("w") as file:
-                    for job in todo[part::processes]:
-                        file.write(json.dumps(_row(job, corpus, folder, seed)) + "\n")
-                        file.flush()
+                rows = _run_part(todo[part::processes], corpus, folder, seed)
+                path.write_text(json.dumps(rows))
                 os._exit(0)
             finally:
                 os._exit(1)
         children.append((child, path))
+    found: list[Row] = []
     for child, path in children:
         if os.waitpid(child, 0)[1] != 0:
             raise RuntimeError("a worker failed; its rows are lost")
-        for line in path.read_text().splitlines():
-            yield json.loads(line)
+        found += json.loads(path.read_text())
+    return found
 
 
-def _row(job: Job, corpus: Path, folder: Path, seed: int) -> dict[str, Any]:
-    result, arguments = run_job(job, corpus, folder, seed)
-    command = " ".join(arguments).replace(f"{corpus}/", "")
-    row = {**job._asdict(), **result._asdict(), "command": command}
-    if result.outcome in BAD:
-        print(f"{job.form}:{job.number} {result.outcome}: ansatz {command}", flush=True)
-        print("    " + "\n    ".join(result.lines[-4:]), flush=True)
-    return row
+def _run_part(todo: Sequence[Job], corpus: Path, folder: Path, seed: int) -> list[Row]:
+    def one(number: int) -> Row:
+        row = run_job(todo[number], corpus, folder, seed)
+        _print(row)
+        return row
+
+    def lost(number: int, outcome: str) -> Row:
+        row = {**todo[number]._asdict(), **Result(outcome, -1, (), 0, 0.0)._asdict()}
+        _print(row | {"command": "?"})
+        return row
+
+    return run_forked(len(todo), one, lost)
 
 
-def summarize(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _print(row: Row) -> None:
+    if row["outcome"] in BAD:
+        said = "\n    ".join(row["lines"][-4:])
+        place = f"{row['form']}:{row['number']}"
+        print(f"{place} {row['outcome']}: ansatz {row['command']}\n    {said}", flush=True)
+
+
+def summarize(rows: Sequence[Row]) -> dict[str, Any]:
     """Counts outcomes and exit statuses per format."""
     found: dict[str, Any] = {}
     for form in FORMATS:
@@ -215,11 +229,11 @@ def main() -> int:
         corpus = prepare(folder)
         if given.show:
             form, _, number = given.show.partition(":")
-            result, arguments = run_job(Job(form, int(number)), corpus, folder, given.seed)
-            print(" ".join(arguments), *result.lines, result, sep="\n")
+            row = run_job(Job(form, int(number)), corpus, folder, given.seed)
+            print(*row["lines"], *(f"{key}: {value}" for key, value in row.items()), sep="\n")
             return 0
         todo = jobs(given.inputs, given.only)
-        rows = list(run_all(todo, corpus, folder, given.seed, given.processes))
+        rows = run_all(todo, corpus, folder, given.seed, given.processes)
     results = summarize(rows)
     for form, counts in results.items():
         shown = {key: value for key, value in counts.items() if value}

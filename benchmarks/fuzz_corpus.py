@@ -1,4 +1,4 @@
-"""Whole files of every format that Ansatz reads, for the mutator: tables, arrays, images, models."""
+"""Whole files of every format that Ansatz reads, for the mutator to damage."""
 
 import gzip
 import io
@@ -135,7 +135,7 @@ def _frame(random: np.random.Generator) -> Any:
 def _write_grids(folder: Path, random: np.random.Generator) -> None:
     pixels = random.integers(0, 256, (IMAGES, SIDE, SIDE), dtype=np.uint8)
     labels = np.arange(IMAGES, dtype=np.uint8) % 2
-    volumes = random.normal(size=(IMAGES, SLICES, SIDE, SIDE)).astype(np.float32)
+    volumes = random.normal(size=(IMAGES, 1, SLICES, SIDE, SIDE)).astype(np.float32)
     masks = (pixels > 128).astype(np.uint8)
     np.save(folder / "pictures.npy", pixels)
     np.savez(folder / "pictures.npz", x=pixels, masks=masks)
@@ -143,8 +143,8 @@ def _write_grids(folder: Path, random: np.random.Generator) -> None:
     np.savez(folder / "volumes.npz", x=volumes, **{"class": labels})
     (folder / "train-images-idx3-ubyte").write_bytes(_idx(pixels))
     (folder / "train-labels-idx1-ubyte").write_bytes(_idx(labels))
-    (folder / "volume.nii").write_bytes(_nifti(volumes[0]))
-    (folder / "volume.nii.gz").write_bytes(gzip.compress(_nifti(volumes[0]), mtime=0))
+    (folder / "volume.nii").write_bytes(_nifti(volumes[0, 0]))
+    (folder / "volume.nii.gz").write_bytes(gzip.compress(_nifti(volumes[0, 0]), mtime=0))
     for number in range(IMAGES):
         place = folder / "images" / ("even", "odd")[number % 2] / f"{number}.png"
         place.parent.mkdir(parents=True, exist_ok=True)

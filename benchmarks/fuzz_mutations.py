@@ -173,7 +173,9 @@ def _edit(made: Any, place: tuple[Any, ...], places: list[tuple[Any, ...]], rand
     elif kind == 3 and isinstance(old, int | float) and not isinstance(old, bool):
         parent[key] = random.choice((-old, old + 1, old * 10**6, old - 1, old / 2, str(old)))
     elif kind == 3 and isinstance(old, str):
-        parent[key] = random.choice((old + "x", old[:-1], old.upper(), [old], {old: old}, " " + old))
+        parent[key] = random.choice(
+            (old + "x", old[:-1], old.upper(), [old], {old: old}, " " + old)
+        )
     elif kind == 3 and isinstance(old, list):
         parent[key] = random.choice((old[:-1], old + old, old[::-1], [old], dict(enumerate(old))))
     elif kind == 4 and isinstance(parent, dict):
