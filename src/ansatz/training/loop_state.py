@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
+from torch.optim import Optimizer
 
 from ansatz.errors import ModelError
 
@@ -69,3 +70,24 @@ def _check_tensors(name: str, saved: Any, weights: Mapping[str, Tensor]) -> None
                 f"{name}: the tensor '{key}' has shape {tuple(tensor.shape)}, expected "
                 f"{tuple(weights[key].shape)}"
             )
+
+
+def check_moments(optimizer: Optimizer) -> None:
+    """Rejects moments that do not have the sizes of their parameters.
+
+    torch's fused rules walk through parameter and moments by their place in memory: a moment that
+    is too short is read, and written, beyond its end. A number, a vector over all parameters
+    (L-BFGS) and factors of a parameter's shape (1 along some axes) pass.
+    """
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    total = sum(p.numel() for p in parameters)
+    for parameter, state in optimizer.state.items():
+        for name, moment in state.items() if isinstance(state, dict) else ():
+            if not isinstance(moment, Tensor) or moment.numel() in (1, total):
+                continue
+            shape, wanted = tuple(moment.shape), tuple(parameter.shape)
+            fits = len(shape) == len(wanted) and all(
+                a in (1, b) for a, b in zip(shape, wanted, strict=True)
+            )
+            if not fits:
+                raise ModelError(f"optimizer: '{name}' has shape {shape} for a tensor of {wanted}")
