@@ -34,6 +34,9 @@ class Arguments(TypedDict, total=False):
         batch_size: rows per step; 0 takes all rows at once.
         learning_rate: peak rate of AdamW.
         weight_decay: decoupled, on matrices.
+        penalty: ``"l1"`` or ``"lasso"``, ``"l2"`` or ``"ridge"``, ``"elastic_net"``, ``"group"``
+            and others of ``ansatz list penalties``, as ``"lasso=0.01"``: times the strength it is
+            added to the mean loss. A linear model chooses a strength that is not given.
         holdout: share of the rows that decide when to stop; 0 for none.
         quantile: True, or the columns, whose heavy tails are mapped to normal scores.
         bins: bins into which the range of each number is cut, as features beside the number, so
@@ -68,6 +71,7 @@ class Arguments(TypedDict, total=False):
     batch_size: int | None
     learning_rate: float | None
     weight_decay: float | None
+    penalty: str | None
     holdout: float | None
     quantile: bool | Sequence[str]
     bins: int | None

@@ -12,6 +12,7 @@ from torch import Tensor
 from ansatz.data.augmentation.registry import Parts, to_records
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Facts
+from ansatz.training.penalties import Penalty
 
 SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
 FEW = 500  # below it a dispersion that varies with x costs more than it explains
@@ -43,6 +44,8 @@ class Recipe(BaseModel):
         schedule: of the learning rate: ``"cosine"`` after 5 % linear warm-up, or ``"constant"``.
         learning_rate: its peak, of AdamW.
         weight_decay: decoupled, on matrices only.
+        penalty: added to the mean loss, as :class:`~ansatz.training.Penalty` reads it; None for
+            none.
         clip: the largest norm of a gradient.
         average: ``"ema"`` evaluates and keeps an exponential average of the weights.
         holdout: share of the rows kept out to decide when to stop; 0 for none.
@@ -69,6 +72,7 @@ class Recipe(BaseModel):
     schedule: Literal["cosine", "constant"] = "cosine"
     learning_rate: Annotated[float, Field(gt=0)] = 3e-3
     weight_decay: Annotated[float, Field(ge=0)] = 1e-2
+    penalty: Annotated[str, AfterValidator(lambda given: str(Penalty.read(given)))] | None = None
     clip: Annotated[float, Field(gt=0)] = 5.0
     average: Literal["ema"] | None = None
     holdout: Annotated[float, Field(ge=0, lt=1)] = 0.1
@@ -80,6 +84,11 @@ class Recipe(BaseModel):
     bins: Annotated[int, Field(ge=0)] = 0
     augment: bool | tuple[Annotated[dict[str, Any], AfterValidator(_named)], ...] = False
     symmetry: Literal["flip", "rotation90", "dihedral"] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the steps that compute without autograd can do what it asks for."""
+        return self.penalty is None
 
     def sentence(self, network: str = "mlp") -> str:
         """The recipe in one line, for people; widths and dropout are those of an mlp."""
@@ -100,9 +109,10 @@ class Recipe(BaseModel):
             extras += f"augmented examples ({how}), " if how else "augmented examples, "
         if self.symmetry:
             extras += f"predictions averaged over {_MOTIONS[self.symmetry]}, "
+        penalty = f"penalty {self.penalty}, " if self.penalty else ""
         return (
             f"{shape if network == 'mlp' else network}, {extras}AdamW {self.learning_rate:g} "
-            f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "
+            f"(decay {self.weight_decay:g}), {penalty}at most {self.steps} steps of {batch}, "
             f"{'averaged weights, ' if self.average else ''}{stop}, {self.dtype}"
         )
 
@@ -241,6 +251,7 @@ class RecipeOptions(NamedTuple):
     batch_size: int | None = None
     learning_rate: float | None = None
     weight_decay: float | None = None
+    penalty: str | Penalty | None = None
     holdout: float | None = None
     bins: int | None = None
     augment: Augment | None = None
@@ -260,6 +271,7 @@ class RecipeOptions(NamedTuple):
             "batch_size": self.batch_size,
             "learning_rate": self.learning_rate,
             "weight_decay": self.weight_decay,
+            "penalty": None if self.penalty is None else str(Penalty.read(self.penalty)),
             "holdout": self.holdout,
             "bins": self.bins,
             "augment": plain_augment(self.augment),

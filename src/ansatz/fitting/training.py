@@ -25,7 +25,15 @@ from ansatz.likelihoods import Likelihood
 from ansatz.networks.transfer import rests
 from ansatz.seeds import generator
 from ansatz.spec import InputSpec
-from ansatz.training import AnalyticStep, GradientStep, History, Step, Supervised, Trainer
+from ansatz.training import (
+    AnalyticStep,
+    GradientStep,
+    History,
+    Penalty,
+    Step,
+    Supervised,
+    Trainer,
+)
 
 Start = tuple[nn.Module, Supervised]
 
@@ -301,7 +309,7 @@ def build_step(
     groups: list[dict[str, Any]] | None = None,
 ) -> Step:
     """The fastest step that trains ``network`` by AdamW with the settings of the recipe."""
-    if AnalyticStep.supports(network, objective):
+    if recipe.is_plain and AnalyticStep.supports(network, objective):
         return AnalyticStep(
             network,
             objective,
@@ -316,7 +324,10 @@ def build_step(
     rates = [*rates, {"params": list(objective.parameters()), "lr": recipe.learning_rate}]
     parts = [part for group in rates for part in _by_decay(group, recipe.weight_decay)]
     optimizer = optim.create("adamw", parts, lr=recipe.learning_rate, betas=(0.9, 0.99))
-    return GradientStep(network, objective, optimizer, schedule=schedule, clip=recipe.clip)
+    penalty = None if recipe.penalty is None else Penalty.read(recipe.penalty).create()
+    return GradientStep(
+        network, objective, optimizer, schedule=schedule, clip=recipe.clip, penalty=penalty
+    )
 
 
 def _by_decay(group: dict[str, Any], decay: float) -> list[dict[str, Any]]:

@@ -41,6 +41,9 @@ from ansatz.seeds import derive
 from ansatz.storage import load_into
 from ansatz.training import History, Supervised, choose_device
 
+IN_TURN = "members were trained one after another, which takes longer: the step that trains all at "
+IN_TURN += "once is that of AdamW without a penalty."
+
 
 class Ensemble(Inference):
     """Trains several networks, mixes them by their out-of-fold scores and recalibrates the mixture.
@@ -82,7 +85,7 @@ class Ensemble(Inference):
         plain = (
             likelihood.additive and not job.target.classes and plan.options.get("dropout") is None
         )
-        mixed = rows is not None and plain
+        mixed = rows is not None and plain and plan.recipe.is_plain
         members = plan_members(job, plan.recipe, plan.seed, mixed=mixed)
         trained, history = _train(plan, job, likelihood, members, encoder, rows)
         models = [PointPosterior(structure, encoder, each, plan.options) for each in trained]
@@ -93,7 +96,8 @@ class Ensemble(Inference):
             evaluated = _out_of_fold(job, rows, members, models, linear)
         else:
             job, evaluated = evaluate_elements(job, members, models, plan.seed)
-        return combine(job, models, members, linear, evaluated, history, plan.seed)
+        fitted = combine(job, models, members, linear, evaluated, history, plan.seed)
+        return fitted if plan.recipe.is_plain else fitted._replace(notes=(IN_TURN,))
 
     def rebuild(
         self,
@@ -146,7 +150,8 @@ def _train(
     objective.likelihood.relax_shapes()
     networks = [_member(plan, job, encoder, objective, n) for n in range(len(members))]
     on_cpu = choose_device(plan.trainer_options.get("device", "auto")).type == "cpu"
-    if not on_cpu or not MemberStep.supports(networks[0], objective):
+    together = plan.recipe.is_plain and MemberStep.supports(networks[0], objective)
+    if not on_cpu or not together:
         starts = [(member, objective) for member in networks]
         return _in_turn(plan, job, likelihood, members, encoder, starts)
     recipe, options = plan.recipe, {**plan.trainer_options, **job.trainer_options}

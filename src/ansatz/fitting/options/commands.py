@@ -9,6 +9,7 @@ from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
     RUN,
+    TRAINING,
     Option,
     read_settings,
     refuse_weights_file,
@@ -327,7 +328,22 @@ class MemoryOptions(TypedDict, total=False):
     ]
 
 
-class TrainingSettings(TypedDict, total=False):
+class TrainingOptions(TypedDict, total=False):
+    """The options of the training that have a name of their own."""
+
+    penalty: Annotated[
+        str | None,
+        Option(
+            "Penalty on the weights (ansatz list penalties; lasso, ridge, group_lasso), with its "
+            "strength. A linear model chooses a strength that is not given by cross-validation.",
+            TRAINING,
+            metavar="NAME[=STRENGTH]",
+            complete="penalties",
+        ),
+    ]
+
+
+class TrainingSettings(TrainingOptions, total=False):
     """The recipe of the training, as ``--set`` and ``options=`` take it."""
 
     epochs: Annotated[float, Option("Passes over the rows, in place of the budget of steps.")]
@@ -351,6 +367,7 @@ class NetworkSettings(TypedDict, total=False):
 class FitOptions(
     OutcomeOptions,
     AxesOptions,
+    TrainingOptions,
     TestOptions,
     FoldOptions,
     RowOptions,
@@ -385,6 +402,7 @@ class TuneOptions(
     SearchOptions,
     OutcomeOptions,
     AxesOptions,
+    TrainingOptions,
     TestOptions,
     RowOptions,
     VectorOptions,
