@@ -16,7 +16,8 @@ from ansatz.fitting.contracts.inference import Inference
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
-from ansatz.fitting.recipe import Recipe, RecipeOptions, one_line
+from ansatz.fitting.recipe import Recipe, one_line
+from ansatz.fitting.recipe_options import RecipeOptions
 from ansatz.fitting.request import Request, fit_settings, refuse_foreign, settings_of
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
