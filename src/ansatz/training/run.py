@@ -204,7 +204,7 @@ class EarlyStopping:
 
 
 def check_stopping(patience: int | None, min_improvement: float) -> None:
-    """Refuses settings of early stopping that mean nothing."""
+    """Refuses settings of early stopping that are out of range."""
     if patience is not None and patience < 1:
         raise UsageError(f"patience must be at least 1 evaluation, got {patience}.")
     if not 0 <= min_improvement < math.inf:
