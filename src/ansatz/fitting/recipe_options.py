@@ -13,6 +13,7 @@ from ansatz.errors import UsageError
 from ansatz.fitting.recipe import Recipe, needs_double
 from ansatz.training.penalties import Penalty
 
+HOLDOUT = 0.2  # of few rows, where options ask for rows that are held out
 Augment = bool | Parts | Sequence[Parts]  # yes, no, or how
 
 
@@ -73,6 +74,8 @@ class RecipeOptions(NamedTuple):
                 **begins.get("optimizer_options", {}),
                 **self.optimizer_options,
             }
+        if self._evaluates(changes) and not recipe.holdout and recipe.members == 1:
+            changes = {"holdout": HOLDOUT, "folds": 0, **changes}
         if self.folds and changes.get("batch_size", recipe.batch_size):
             raise UsageError("folds count steps that see all rows: they go with batch_size=0.")
         if changes.get("batch_size"):
@@ -82,6 +85,12 @@ class RecipeOptions(NamedTuple):
         changed = Recipe.model_validate({**recipe.model_dump(), **changes})
         changed.make_schedule()  # an unknown name or option is refused before any work
         return changed
+
+    def _evaluates(self, changes: Mapping[str, Any]) -> bool:
+        """Tests whether something asks for evaluations of held-out rows."""
+        schedule = changes.get("schedule")
+        listens = schedule is not None and hasattr(optim.schedules.get(schedule), "observe")
+        return self.patience is not None or self.min_improvement is not None or listens
 
     def _of_optimizer(self, recipe: Recipe) -> dict[str, Any]:
         """What another optimiser than that of the recipe begins with."""

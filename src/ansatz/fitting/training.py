@@ -86,7 +86,7 @@ def train(
     held_out = None
     if stop is not None:
         held_out = plan.structure.source(stop, made, feed._replace(training=False), plan.options)
-    if held_out is None and folds is None:
+    if held_out is None:
         _refuse_without_evaluation(plan)
     trainer = Trainer(
         callbacks=(*transfer.callbacks, *(plan.options.get("callbacks") or ())),
