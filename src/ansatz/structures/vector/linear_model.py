@@ -7,6 +7,7 @@ from torch import nn
 
 from ansatz import networks, structures
 from ansatz.data import Preprocessor
+from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import LinearBaseline
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior, Trained
@@ -14,7 +15,7 @@ from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import fit_linear, join_targets
 from ansatz.structures.vector.rows import TableEncoder, TableRows
-from ansatz.training import Supervised
+from ansatz.training import Penalty, Supervised
 
 
 def fit_linear_model(
@@ -24,6 +25,7 @@ def fit_linear_model(
     dispersion: Dispersion | None = None,
     class_names: Sequence[str] | None = None,
     null: bool = True,
+    penalty: Penalty | None = None,
 ) -> LinearBaseline:
     """The maximum-likelihood linear model of each target, as one model of the table.
 
@@ -34,7 +36,10 @@ def fit_linear_model(
             the likelihood was made with an explicit ``dispersion="predicted"``.
         class_names: names of the classes.
         null: whether the model without x is fitted too, for the summary.
+        penalty: on the coefficients; None fits by maximum likelihood.
     """
+    if penalty is not None:
+        raise UsageError(f"penalty={penalty}: a linear model is fitted by maximum likelihood.")
     if dispersion is None:
         chosen = getattr(likelihood, "likelihood", likelihood).options.get("dispersion")
         dispersion = "predicted" if chosen == "predicted" else "constant"

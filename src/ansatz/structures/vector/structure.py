@@ -41,7 +41,7 @@ from ansatz.structures.vector.rows import TableEncoder, TableRows, bent_columns,
 from ansatz.structures.vector.stream_rows import stream_recipe, stream_source
 from ansatz.structures.vector.streaming import split_stream, streaming
 from ansatz.symmetry import Group
-from ansatz.training import Supervised
+from ansatz.training import Penalty, Supervised
 
 STREAMED = 8_192  # of a stream: hidden layers are wide
 
@@ -242,8 +242,11 @@ class Vector(TensorStructure):
         *,
         class_names: list[str] | None = None,
         null: bool = False,
+        penalty: Penalty | None = None,
     ) -> LinearBaseline:
-        return fit_linear_model(likelihood, job, class_names=class_names, null=null)
+        return fit_linear_model(
+            likelihood, job, class_names=class_names, null=null, penalty=penalty
+        )
 
     def constant(self, objective: Supervised, job: Job) -> PointPosterior:
         assert objective.shift is not None
