@@ -10,10 +10,12 @@ from ansatz.data import Preprocessor
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import LinearBaseline
 from ansatz.fitting.job import Job
+from ansatz.fitting.linear_posterior import LinearPosterior
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import fit_linear, join_targets
+from ansatz.linear.predictive import EstimationError
 from ansatz.structures.vector.rows import TableEncoder, TableRows
 from ansatz.training import Penalty, Supervised
 
@@ -71,16 +73,22 @@ def fit_linear_model(
         solved, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
     network = networks.create("linear", inputs=preprocessor.spec, outputs=solved.out_features)
     network.output = solved
-    return LinearBaseline(linear_posterior(preprocessor, network, objective), fits)
+    error = EstimationError.of(fits, bool(job.target.shape))
+    return LinearBaseline(linear_posterior(preprocessor, network, objective, error), fits)
 
 
 def linear_posterior(
-    preprocessor: Preprocessor, network: nn.Module, objective: Supervised
+    preprocessor: Preprocessor,
+    network: nn.Module,
+    objective: Supervised,
+    error: EstimationError | None = None,
 ) -> PointPosterior:
-    """A solved linear map with its preprocessing and its likelihood."""
-    structure = structures.create("vector")
+    """A solved linear map with its preprocessing, its likelihood and its estimation error."""
+    structure, encoder = structures.create("vector"), TableEncoder(preprocessor)
     trained = Trained(network, objective, "linear", {})
-    return PointPosterior(structure, TableEncoder(preprocessor), trained)
+    if error is None:
+        return PointPosterior(structure, encoder, trained)
+    return LinearPosterior(structure, encoder, trained, error)
 
 
 def _named(feature: str, names: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Feed, LinearBaseline, TableParts
 from ansatz.fitting.job import Job
+from ansatz.fitting.linear_posterior import rebuild_linear
 from ansatz.fitting.model import Model, PointPosterior, Trained
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.read_again import Notify, ReadAgain
@@ -306,7 +307,8 @@ class Vector(TensorStructure):
         for name, part in (("network", network.double()), ("objective", objective)):
             own = {n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(name)}
             load_into(part, own, where="weights.safetensors")
-        return linear_posterior(preprocessor, network, objective)
+        trained = Trained(network, objective, "linear", {})
+        return rebuild_linear(self, TableEncoder(preprocessor), trained, tensors)
 
     # Search and export.
 
