@@ -39,6 +39,9 @@ class Arguments(TypedDict, total=False):
         bins: bins into which the range of each number is cut, as features beside the number, so
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
             are many), 0 for none.
+        errors: standard errors of a linear model: ``"classical"``, ``"HC0"`` to ``"HC3"``, which
+            allow any variance, or ``"cluster"``, which allows dependence within ``groups``; by
+            default the latter where ``fit`` gets groups.
         augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
             allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
             of :mod:`ansatz.data.augmentation`; None follows the recipe.
@@ -71,6 +74,7 @@ class Arguments(TypedDict, total=False):
     holdout: float | None
     quantile: bool | Sequence[str]
     bins: int | None
+    errors: str | None
     augment: Augment | None
     pretrained: str | Path | None
     freeze: str | int | Sequence[int] | None

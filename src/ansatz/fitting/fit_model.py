@@ -1,6 +1,7 @@
 """Fits a task to its rows."""
 
 import copy
+from typing import get_args
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from ansatz.fitting.contracts.inference import Fitted, OutOfFoldPredictions
 from ansatz.fitting.intervals import conformal_scores
 from ansatz.fitting.job import Job, take, thinned
 from ansatz.fitting.model import Model
+from ansatz.fitting.options.vector import Errors
 from ansatz.fitting.recipe import STREAM
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
@@ -30,6 +32,10 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
+    if task.settings.get("errors") and not task.settings.is_linear:
+        raise UsageError(
+            "errors are standard errors of coefficients: they go with network='linear'."
+        )
     task.outcome.begin(likelihood, job)
     learn, aside = job, None
     if task.settings.get("calibration"):
@@ -64,7 +70,10 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     if not job.rows.has_features and not isinstance(task.settings.network, str):
         raise DataError("X has no columns that a network could use.")
     task.refuse("linear")
-    found = task.outcome.solve(task.structure, likelihood, job)
+    errors = task.settings.get("errors", "classical" if job.group is None else "cluster")
+    if errors not in get_args(Errors):
+        raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
+    found = task.outcome.solve(task.structure, likelihood, job._replace(errors=errors))
     steps = max((fit.iterations for fit in found.fits), default=1)
     return Model(
         task,

@@ -94,7 +94,9 @@ class Request(NamedTuple):
         their constructors check them.
         """
         found: dict[str, Any] = {
-            name: self.given[name] for name in ("pretrained", "freeze") if name in self.given
+            name: self.given[name]
+            for name in self.given
+            if name in fit_settings()  # a setting that has a flag of its own
         }
         for key, value in (self.given.get("options") or {}).items():
             owner, dot, name = key.partition(".")

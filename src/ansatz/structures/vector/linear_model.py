@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+import numpy as np
+import torch
 from torch import nn
 
 from ansatz import networks, structures
@@ -45,6 +47,9 @@ def fit_linear_model(
     names = preprocessor.feature_names
     if rows.columns is None and rows.names is not None:
         names = [_named(name, rows.names) for name in names]
+    groups = None
+    if job.errors is not None and job.group is not None:  # without errors nobody reads them
+        groups = torch.from_numpy(np.unique(job.group.astype(str), return_inverse=True)[1])
     fits = [
         fit_linear(
             likelihood,
@@ -57,6 +62,8 @@ def fit_linear_model(
             null=null,
             dispersion=dispersion,
             class_names=class_names,
+            covariance="model" if job.errors in (None, "classical") else job.errors,
+            groups=groups,
         )
         for y in (job.y.unbind(1) if job.target.shape else [job.y])
     ]
