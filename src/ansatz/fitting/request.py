@@ -57,7 +57,10 @@ class Request(NamedTuple):
             given: options by name; None is not given.
             source: what messages call the call, the command or the file.
         """
-        return cls(data, cast(FitOptions, validated(given, FitOptions, source)))
+        found = validated(given, FitOptions, source)
+        if found.get("formula") is not None:
+            found = _with_target(found, source)
+        return cls(data, cast(FitOptions, found))
 
     @property
     def options(self) -> FitOptions:
@@ -152,6 +155,19 @@ class Request(NamedTuple):
                 single = name == "target" and isinstance(value, list) and len(value) == 1
                 words.append(f"{name}={(value[0] if single else value)!r}")
         return f"ansatz.fit({', '.join(words)})"
+
+
+def _with_target(given: dict[str, Any], source: str) -> dict[str, Any]:
+    """Takes the target from the left side of the formula."""
+    from ansatz.linear import split_formula
+
+    named = split_formula(given["formula"]).target
+    if named and given.get("target", named) != named:
+        raise UsageError(
+            f"{source}: the formula predicts {', '.join(named)}, the target is "
+            f"{', '.join(given['target'])}: leave one of them out."
+        )
+    return {**given, "target": named} if named else given
 
 
 def defaults(table: type) -> dict[str, Any]:

@@ -307,7 +307,7 @@ class Task(NamedTuple):
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "errors", "layout", "prior", "unranked"}
+_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "layout", "prior", "unranked"}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:

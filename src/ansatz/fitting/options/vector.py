@@ -87,6 +87,14 @@ class VectorOptions(TableReading, total=False):
             parse=read_roles,
         ),
     ]
+    formula: Annotated[
+        str | None,
+        Option(
+            "Target and terms as in R: 'y ~ age * sex + bs(bmi, 4) + C(site)'.",
+            MODEL,
+            metavar="FORMULA",
+        ),
+    ]
     errors: Annotated[
         Errors | None,
         Option(
@@ -114,5 +122,6 @@ class VectorSettings(TypedDict, total=False):
         bool | Sequence[str],
         Option("True, or the columns, whose heavy tails are mapped to normal scores."),
     ]
+    formula: Annotated[str, Option("Terms of the design matrix as in R.")]
     errors: Annotated[Errors, Option("Standard errors: classical, HC0 to HC3, cluster.")]
     bins: Annotated[int, Option("Bins into which the range of each number is cut.")]

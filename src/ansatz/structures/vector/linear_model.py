@@ -15,6 +15,7 @@ from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import fit_linear, join_targets
+from ansatz.structures.vector.formula_preprocessor import learn_preprocessor
 from ansatz.structures.vector.rows import TableEncoder, TableRows
 from ansatz.training import Supervised
 
@@ -42,10 +43,10 @@ def fit_linear_model(
         dispersion = "predicted" if chosen == "predicted" else "constant"
     rows: TableRows = job.rows  # type: ignore[assignment]
     weight = job.weight.numpy()
-    preprocessor = Preprocessor.fit(rows.values, rows.columns, weight=weight, purpose="linear")
+    preprocessor = learn_preprocessor(rows, weight, purpose="linear")
     (design,) = preprocessor.transform(rows.values)
     names = preprocessor.feature_names
-    if rows.columns is None and rows.names is not None:
+    if rows.columns is None and rows.names is not None and rows.formula is None:
         names = [_named(name, rows.names) for name in names]
     groups = None
     if job.errors is not None and job.group is not None:  # without errors nobody reads them
