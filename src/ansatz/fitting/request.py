@@ -57,10 +57,7 @@ class Request(NamedTuple):
             given: options by name; None is not given.
             source: what messages call the call, the command or the file.
         """
-        found = validated(given, FitOptions, source)
-        if found.get("formula") is not None:
-            found = _with_target(found, source)
-        return cls(data, cast(FitOptions, found))
+        return cls(data, cast(FitOptions, validated(given, FitOptions, source)))
 
     @property
     def options(self) -> FitOptions:
@@ -192,7 +189,8 @@ def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, A
         made = _model(table).model_validate(asked)
     except ValidationError as error:
         raise _explained(error.errors()[0], table, source) from None
-    return {name: getattr(made, name) for name in known if name in made.model_fields_set}
+    found = {name: getattr(made, name) for name in known if name in made.model_fields_set}
+    return found if found.get("formula") is None else _with_target(found, source)
 
 
 def _means_none(each: Declared) -> bool:

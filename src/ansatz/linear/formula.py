@@ -324,7 +324,9 @@ def _checked(factor: Any, columns: Iterable[str]) -> set[str]:
 def _check_call(node: ast.Call, expression: str) -> None:
     name = ast.unparse(node.func)
     plain = name.removeprefix("np.").removeprefix("contr.")
-    if plain not in (*_MATH, *_TRANSFORMS, *_CONTRASTS) or any(k.arg is None for k in node.keywords):
+    if plain not in (*_MATH, *_TRANSFORMS, *_CONTRASTS) or any(
+        k.arg is None for k in node.keywords
+    ):
         if plain == "offset":
             raise UsageError("formula: an offset is a column of its own: --offset or --exposure.")
         raise UsageError(
@@ -353,7 +355,9 @@ def _require_column(name: str, known: set[str]) -> str:
         import difflib
 
         near = difflib.get_close_matches(name, sorted(known), n=1)
-        hint = f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(sorted(known)[:20])}."
+        hint = (
+            f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(sorted(known)[:20])}."
+        )
         raise UsageError(f"formula: no column '{name}'. {hint}")
     return name
 

@@ -26,7 +26,9 @@ class FormulaPreprocessor(Preprocessor):
         assert rows.formula is not None
         design = DesignFormula.learn(rows.formula, rows.named[weight > 0], rows.columns)
         matrix = pd.DataFrame(design.matrix(rows.named), columns=design.names)
-        made = cast("FormulaPreprocessor", cls.fit(matrix, _numbers(design), weight=weight, **options))
+        made = cast(
+            "FormulaPreprocessor", cls.fit(matrix, _numbers(design), weight=weight, **options)
+        )
         made.design = design
         return made
 
