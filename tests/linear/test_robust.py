@@ -77,7 +77,7 @@ def test_hc3_of_any_likelihood_is_the_one_step_jackknife(table):
     fit = fitted(table, "negative_binomial", "HC3")
     y = torch.tensor(outcomes["negative_binomial"])
     X = torch.cat([torch.ones(N, 1), torch.tensor(x)], 1)
-    alpha = torch.tensor(list(fit.scales.values())[0])
+    alpha = torch.tensor(next(iter(fit.scales.values())))
 
     def losses(theta):
         mu, r = (X @ theta[:3]).exp(), 1 / theta[3]
@@ -153,7 +153,7 @@ def test_an_estimator_clusters_by_its_groups(table):
 
 
 def test_what_cannot_be_clustered_is_refused(table):
-    x, group, outcomes = table
+    x, _, outcomes = table
     with pytest.raises(UsageError, match="need groups"):
         Regressor("normal", network="linear", errors="cluster").fit(x, outcomes["normal"])
     with pytest.raises(DataError, match="at least 2 groups"):

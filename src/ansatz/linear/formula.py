@@ -42,7 +42,7 @@ class _Variable(BaseModel):
 
 
 _Number = float | int | bool | None
-_Learned = dict[str, _Number | list[_Number] | dict[str, _Number]]
+_Learned = dict[str, _Number | list[_Number] | list[list[_Number]] | dict[str, _Number]]
 
 
 class _State(BaseModel):
@@ -86,8 +86,8 @@ def split_formula(formula: str) -> Sides:
     odd = [name for name in names if re.search(r"[()*/^|]", name) or not name]
     if odd:
         raise UsageError(
-            f"formula: the left side names columns, got '{left.strip()}'. To transform the outcome, "
-            "add a column, or choose a likelihood with that link (log_normal for a logarithm)."
+            f"formula: the left side names columns, got '{left.strip()}'. To transform the "
+            "outcome, add a column, or choose a likelihood with that link (log_normal for a logarithm)."
         )
     if not right.strip():
         raise UsageError(f"formula: no terms in {formula!r}. A constant model is 'y ~ 1'.")
@@ -99,8 +99,8 @@ class DesignFormula:
 
     Terms are joined by ``+``; ``a:b`` is an interaction, ``a * b`` is ``a + b + a:b``, ``.`` all
     columns. ``C(site, contr.sum)`` codes a category by contrasts (treatment, sum, helmert, poly,
-    diff), ``bs(x, 4)`` is a B-spline, ``cr(x, 4)`` a natural cubic spline, ``poly(x, 2)`` orthogonal
-    polynomials; ``log``, ``sqrt``, ``exp``, ``center``, ``scale`` and arithmetic inside ``I(...)``
+    diff), ``bs(x, 4)`` is a B-spline, ``cr(x, 4)`` a natural cubic spline, ``poly(x, 2)``
+    orthogonal polynomials; ``log``, ``sqrt``, ``exp``, ``center``, ``scale`` and arithmetic inside ``I(...)``
     take columns of numbers. Beyond the training range a B-spline is extended, as in R.
 
     A missing number is read as the mean of the training rows, a missing category is a level of its
