@@ -87,7 +87,8 @@ def split_formula(formula: str) -> Sides:
     if odd:
         raise UsageError(
             f"formula: the left side names columns, got '{left.strip()}'. To transform the "
-            "outcome, add a column, or choose a likelihood with that link (log_normal for a logarithm)."
+            "outcome, add a column, or choose a likelihood with that link "
+            "(log_normal for a logarithm)."
         )
     if not right.strip():
         raise UsageError(f"formula: no terms in {formula!r}. A constant model is 'y ~ 1'.")
@@ -100,8 +101,8 @@ class DesignFormula:
     Terms are joined by ``+``; ``a:b`` is an interaction, ``a * b`` is ``a + b + a:b``, ``.`` all
     columns. ``C(site, contr.sum)`` codes a category by contrasts (treatment, sum, helmert, poly,
     diff), ``bs(x, 4)`` is a B-spline, ``cr(x, 4)`` a natural cubic spline, ``poly(x, 2)``
-    orthogonal polynomials; ``log``, ``sqrt``, ``exp``, ``center``, ``scale`` and arithmetic inside ``I(...)``
-    take columns of numbers. Beyond the training range a B-spline is extended, as in R.
+    orthogonal polynomials; ``log``, ``sqrt``, ``exp``, ``center``, ``scale`` and arithmetic
+    inside ``I(...)`` take columns of numbers. Beyond the training range a B-spline is extended, as in R.
 
     A missing number is read as the mean of the training rows, a missing category is a level of its
     own; a level that training rows lack is read as zeros in all its columns.
@@ -490,7 +491,9 @@ def _restored(state: Any) -> Any:
         return {
             int(key) if key.isdigit() else key: _restored(value) for key, value in state.items()
         }
-    return list(state) if isinstance(state, list) else state
+    if isinstance(state, list):
+        return np.array(state) if any(isinstance(each, list) for each in state) else list(state)
+    return state
 
 
 def _check_finite(matrix: "NDArray[np.float64]", names: Sequence[str]) -> None:
