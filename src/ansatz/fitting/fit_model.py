@@ -16,6 +16,7 @@ from ansatz.fitting.recipe import STREAM
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
 from ansatz.likelihoods import Likelihood
+from ansatz.linear import Estimates
 from ansatz.seeds import derive
 
 FINISHING = 20_000  # rows of a sample, from which refits estimate what a fit leaves open
@@ -81,6 +82,7 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
         job.rows.describe(),
         has_offset=job.offset is not None,
         linear=found.fits,
+        estimates=[Estimates.of(fit) for fit in found.fits],
         iterations=steps,
     )
 

@@ -102,7 +102,8 @@ class DesignFormula:
     columns. ``C(site, contr.sum)`` codes a category by contrasts (treatment, sum, helmert, poly,
     diff), ``bs(x, 4)`` is a B-spline, ``cr(x, 4)`` a natural cubic spline, ``poly(x, 2)``
     orthogonal polynomials; ``log``, ``sqrt``, ``exp``, ``center``, ``scale`` and arithmetic
-    inside ``I(...)`` take columns of numbers. Beyond the training range a B-spline is extended, as in R.
+    inside ``I(...)`` take columns of numbers. Beyond the training range a B-spline is
+    extended, as in R.
 
     A missing number is read as the mean of the training rows, a missing category is a level of its
     own; a level that training rows lack is read as zeros in all its columns.
