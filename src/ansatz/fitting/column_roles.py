@@ -44,6 +44,7 @@ class ColumnRoles(BaseModel):
     task: str | None = None  # the outcome's name, where the columns do not show it
     group: str | None = None
     time: str | None = None
+    formula: str | None = None  # whose variables are the features
 
     def check(self, frame: pd.DataFrame, origin: str) -> None:
         """Every column that is named exists, and none has two uses."""
@@ -62,7 +63,12 @@ class ColumnRoles(BaseModel):
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The table without the columns that are used otherwise; time stays a feature."""
         gone = [name for use, names in self._names(frame) if use != "time" for name in names]
-        return frame.drop(columns=[name for name in gone if name in frame.columns])
+        rest = frame.drop(columns=[name for name in gone if name in frame.columns])
+        if self.formula is None:
+            return rest
+        from ansatz.linear import formula_variables
+
+        return rest[formula_variables(self.formula, [str(name) for name in rest.columns])]
 
     def expand(self, frame: pd.DataFrame) -> "ColumnRoles":
         """Replaces patterns among the targets, like rank*, by the names of columns."""

@@ -35,6 +35,7 @@ from ansatz.fitting.summaries import SavedSummary, summarize_linear
 from ansatz.fitting.task import ARGUMENTS, Settings, Task
 from ansatz.fitting.training import ready
 from ansatz.likelihoods import Likelihood
+from ansatz.linear import Estimates
 from ansatz.spec import TargetSpec
 from ansatz.storage import (
     encode_json,
@@ -109,6 +110,14 @@ def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> 
         files["outcome.safetensors"] = learned
     if model.conformal_scores is not None:
         files["conformal.safetensors"] = {"scores": model.conformal_scores.contiguous()}
+    if model.estimates:  # so that means and tests keep their standard errors
+        named = [{"names": each.names, "outputs": each.outputs} for each in model.estimates]
+        files["linear.json"] = encode_json({"estimates": named})
+        files["linear.safetensors"] = {
+            f"{k}.{name}": tensor
+            for k, each in enumerate(model.estimates)
+            for name, tensor in each.tensors().items()
+        }
     if model.row_keys is not None:  # so that evaluate can find duplicates of training rows
         files["rows.safetensors"] = {"keys": torch.from_numpy(model.row_keys.view(np.int64))}
     if model.optimizer_state is not None:  # so that partial_fit goes on where it was
@@ -126,6 +135,8 @@ def load_model(folder: str | Path, *, network: nn.Module | None = None) -> Model
         model = _rebuild(record, path, network, manifest.files)
         if "conformal.safetensors" in manifest.files:
             model.conformal_scores = read_tensors(path / "conformal.safetensors")["scores"]
+        if "linear.json" in manifest.files:
+            model.estimates = _estimates(path)
         if "rows.safetensors" in manifest.files:
             model.row_keys = _row_keys(path / "rows.safetensors")
         if "optimizer.json" in manifest.files:
@@ -325,6 +336,20 @@ def _own(record: Specification, network: nn.Module | None) -> nn.Module:
             "ansatz.load(folder, network=module)."
         )
     return network
+
+
+def _estimates(path: Path) -> list[Estimates]:
+    record, tensors = read_json(path / "linear.json"), read_tensors(path / "linear.safetensors")
+    listed = record.get("estimates") if isinstance(record, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise ModelError(f"{path / 'linear.json'}: expected a list of estimates.")
+    return [
+        Estimates.load(
+            each,
+            {n.removeprefix(f"{k}."): t for n, t in tensors.items() if n.startswith(f"{k}.")},
+        )
+        for k, each in enumerate(listed)
+    ]
 
 
 def _row_keys(path: Path) -> NDArray[np.uint64]:
