@@ -117,17 +117,22 @@ class ColumnRoles(BaseModel):
 
         A survival frame has the columns time and event, or lower and upper, and entry.
         """
-        missing = [name for name in self.outcome_columns if name not in frame.columns]
-        if missing:
-            raise DataError(f"the table has no target column '{missing[0]}'.")
+        self._check_outcomes(frame)
         if self.is_survival:
             return self._survival(frame)
         if self.trials is not None:
             return frame[[self.target[0], self.trials]]
         return frame[self.target[0]] if len(self.target) == 1 else frame[self.target]
 
+    def _check_outcomes(self, frame: pd.DataFrame) -> None:
+        names = [*self.outcome_columns, *([self._event_of(frame)[0]] if self.event else [])]
+        missing = [name for name in names if name not in frame.columns]
+        if missing:
+            raise DataError(f"the table has no target column '{missing[0]}'.")
+
     def known(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows have an outcome; an interval may be open on one side."""
+        self._check_outcomes(frame)
         if self.lower is not None:
             found = frame[[self.lower, self.upper]].notna().any(axis=1)
         else:
