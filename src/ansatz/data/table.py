@@ -44,7 +44,7 @@ def read_table(
     path: str | PathLike[str],
     *,
     delimiter: str | None = None,
-    header: bool = True,
+    header: bool | None = None,
     names: Sequence[str] | None = None,
     comment: str | None = None,
     missing: Collection[str] = (),
@@ -64,7 +64,8 @@ def read_table(
     Args:
         path: a local file.
         delimiter: one character or ``"whitespace"``; None looks at the file.
-        header: whether the first row names the columns; otherwise they are x1, x2, ...
+        header: whether the first row names the columns; otherwise they are x1, x2, ... None: it
+            does, but with ``names`` only if it holds words above numbers.
         names: names of the columns; they replace those of the header.
         comment: lines that begin with it are skipped.
         missing: further cells that mean "missing", in every column.

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, va
 from torch import Tensor
 
 from ansatz.data import Column, Preprocessor, as_frame, infer_columns, is_frame
+from ansatz.data.columns import plain_columns
 from ansatz.data.keys import cell_keys
 from ansatz.spec import InputSpec
 
@@ -101,7 +102,8 @@ def read_table_rows(
         if columns is not None or empty or not all(_is_number(dtype) for dtype in frame.dtypes):
             _check_feature_names(estimator, frame, reset=reset)
             _check_n_features(estimator, frame, reset=reset)
-            return TableRows(frame, infer_columns(frame) if columns is None else columns)
+            columns = infer_columns(frame) if columns is None else columns
+            return TableRows(plain_columns(frame, columns), columns)
         X = frame
     values = validate_data(
         estimator,
