@@ -291,9 +291,9 @@ def test_what_is_not_a_file_is_named(tmp_path, file):
     with pytest.raises(DataError, match="is an address"):
         read_table("https://example.org/houses.csv")
     with pytest.raises(DataError, match="Unpack it first"):
-        read_table(file(b"PK", "houses.zip"))
+        read_table(file(b"PK", "houses.7z"))
     with pytest.raises(DataError, match="Save it as CSV"):
-        read_table(file(b"PK", "houses.xlsx"))
+        read_table(file(b"PK", "houses.ods"))
     with pytest.raises(DataError, match="NUL character"):
         read_table("a\0b")
 
