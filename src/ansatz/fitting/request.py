@@ -86,7 +86,7 @@ class Request(NamedTuple):
         from ansatz.fitting.column_roles import ColumnRoles
 
         options = cast(dict[str, Any], self.options)
-        return ColumnRoles(**{name: options[name] for name in ColumnRoles.model_fields})
+        return ColumnRoles(**{n: options[n] for n in ColumnRoles.model_fields if n in options})
 
     def settings(self) -> dict[str, Any]:
         """The options of network, likelihood and training; ``owner.key`` is the key of its owner.
