@@ -16,6 +16,7 @@ from ansatz.data import row_keys
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import DEFAULTS, Arguments, share_arguments
 from ansatz.estimators.predictor import Predictor
+from ansatz.fitting.choice import LikelihoodChoice
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.fit_model import fit_model, update_model
 from ansatz.fitting.job import Job, make_job, read_column
@@ -59,6 +60,12 @@ class Estimator(Predictor):
                 raise TypeError(f"{kind}.__init__() got an unexpected keyword argument '{name}'")
         for name in self._shared:
             setattr(self, name, options.get(name, DEFAULTS[name]))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The arguments that differ from the defaults, and the likelihood that the rows chose."""
+        text = super().__repr__(N_CHAR_MAX)
+        chosen = getattr(self, "likelihood_choice_", None)
+        return text if chosen is None else f"{text}: likelihood {chosen.likelihood}"
 
     # Settings.
 
@@ -127,8 +134,16 @@ class Estimator(Predictor):
 
     def _fit(self, task: Task, job: Job) -> Self:
         previous = getattr(self, "model_", None) if self.warm_start else None
-        self.adopt(fit_model(task, job, previous=previous))
+        choice, task = self._choose(task, job)
+        model = fit_model(task, job, previous=previous)
+        if choice is not None:
+            model.evidence["choice"] = choice.plain()
+        self.adopt(model)
         return self
+
+    def _choose(self, task: Task, job: Job) -> tuple[LikelihoodChoice | None, Task]:
+        """Lets the rows choose a likelihood, where that was left to them."""
+        return None, task
 
     def partial_fit(
         self,
@@ -157,11 +172,17 @@ class Estimator(Predictor):
         before = getattr(self, "model_", None)
         if before is None:
             return self._begin(X, y, sample_weight, offset, outcome=outcome)
-        task = before.task._replace(settings=self.settings())
+        settings = self.settings()
+        if settings.likelihood == "auto":
+            settings = settings.change(likelihood=before.task.settings.likelihood)
+        task = before.task._replace(settings=settings)
         return task, self._job(task, X, y, sample_weight, offset, reset=False)
 
     def _partial_fit(self, task: Task, job: Job) -> Self:
-        self.adopt(update_model(task, job, getattr(self, "model_", None)))
+        before = getattr(self, "model_", None)
+        if before is None:
+            _, task = self._choose(task, job)
+        self.adopt(update_model(task, job, before))
         return self
 
     def adopt(self, model: Model) -> None:
