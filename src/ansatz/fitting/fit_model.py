@@ -64,7 +64,7 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     if not job.rows.has_features and not isinstance(task.settings.network, str):
         raise DataError("X has no columns that a network could use.")
     task.refuse("linear")
-    found = task.outcome.solve(task.structure, likelihood, job)
+    found = task.outcome.solve(task.structure, likelihood, job, task.settings.penalty)
     steps = max((fit.iterations for fit in found.fits), default=1)
     return Model(
         task,
