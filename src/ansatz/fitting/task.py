@@ -67,6 +67,13 @@ _FIELDS = {  # arguments of an estimator that are fields of their own
 ARGUMENTS = _FIELDS | {"x"}  # of estimators that no owner of options declares
 
 
+_REGISTRIES = {
+    "likelihood": likelihoods.registry,
+    "network": networks.registry,
+    "inference": inference.registry,
+}
+
+
 @dataclass(frozen=True)
 class Settings:
     """The answers and options of one fit; they are checked when a fit needs them, not before.
@@ -99,6 +106,8 @@ class Settings:
     progress: int | str = 0
 
     def __post_init__(self) -> None:
+        for name, registry in _REGISTRIES.items():  # in any spelling
+            object.__setattr__(self, name, registry.canonical(getattr(self, name)))
         for name in ("likelihood_options", "network_options"):
             given = getattr(self, name)
             if not isinstance(given, Mapping):
