@@ -416,6 +416,21 @@ class Estimator(Predictor):
         check_is_fitted(self)
         return save_model(self.model_, folder, overwrite=overwrite)
 
+    def plot(self, X: Any = None, y: Any = None, what: str | None = None) -> Any:
+        """Draws the model: a matplotlib figure (``.savefig("model.png")``).
+
+        Args:
+            X: held-out rows as in ``fit``; without rows only the training is drawn.
+            y: their outcomes.
+            what: ``"training"`` (learning curves), ``"observed"`` (predicted against observed
+                numbers) or ``"calibration"`` (the probability integral transform of numbers, the
+                reliability of classes); None draws all that apply.
+        """
+        check_is_fitted(self)
+        from ansatz.report.plots import plot_model  # draws: imported when it is asked for
+
+        return plot_model(self, X, y, what)
+
     def report(self, X: Any, y: Any = None, path: str | Path | None = None, **options: Any) -> Any:
         """Writes the evidence of the model on given rows, as one page of HTML.
 
