@@ -29,7 +29,7 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     hazard); refits that serve such an estimate do without.
     """
     task = task._replace(outcome=copy.copy(task.outcome))
-    likelihood = task.likelihood(job.target, job.mass)
+    likelihood = task.suited(task.likelihood(job.target, job.mass), job)
     likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
@@ -123,7 +123,7 @@ def update_model(task: Task, job: Job, previous: Model | None) -> Model:
         raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")
     if task.settings.is_linear:
         raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
-    recipe, likelihood = task.recipe(job, STREAM), task.likelihood(job.target)
+    recipe, likelihood = task.recipe(job, STREAM), task.suited(task.likelihood(job.target), job)
     options, steps = None, 0
     if previous is None:
         task.outcome.begin(likelihood, job)

@@ -167,7 +167,13 @@ class AxesOptions(TypedDict, total=False):
     ]
     inference: Annotated[
         str,
-        Option("How sure you need to be. Default: point.", MODEL, default="point", metavar="NAME"),
+        Option(
+            "How sure you need to be. Default: point.",
+            MODEL,
+            default="point",
+            metavar="NAME",
+            complete="inferences",
+        ),
     ]
     options: Annotated[
         Mapping[str, Any] | None,
