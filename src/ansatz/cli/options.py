@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, cast, get_args, g
 import typer
 
 from ansatz.cli.names import complete
-from ansatz.errors import UsageError
+from ansatz.errors import AnsatzError, UsageError
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import FitCommand, Option, declared
 from ansatz.fitting.options.option import PANELS
@@ -166,7 +166,22 @@ def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
     """Rejects a fit without a target where data do not have their own."""
     says_target = any(given.get(name) for name in ("target", "lower", "masks"))
     if not says_target and not has_own_target(data):
-        raise UsageError(f"{source}: --target COLUMN is missing.")
+        raise UsageError(f"{source}: --target COLUMN is missing.{_columns(data, given)}")
+
+
+def _columns(data: str, given: Mapping[str, Any]) -> str:
+    """Lists the columns that a target may be."""
+    from ansatz.data.table import read_column_names
+    from ansatz.fitting.column_roles import listed_columns
+
+    table = declared(FitCommand).items()
+    options = {name: given[name] for name, each in table if each.option.reader and name in given}
+    try:
+        return f" {listed_columns(read_column_names(data, **options))}"
+    except (AnsatzError, ValueError, OSError):  # what is wrong with the file is another question
+        if not Path(data).exists():
+            raise
+        return ""
 
 
 def has_own_target(data: str) -> bool:

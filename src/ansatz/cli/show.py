@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from ansatz.cli.claims import claim_document, claim_page, titled, wrapped
+from ansatz.cli.dataset_page import dataset_document, dataset_page
 from ansatz.cli.formula import plain_formula, plain_text
 from ansatz.cli.names import KINDS, complete, complete_kind, factory_of, kind_called, registry_of
 from ansatz.cli.output import print_document, print_note, printable
@@ -140,6 +141,8 @@ def _document(name: str, kind: str) -> dict[str, Any]:
     registry = registry_of(kind)
     if kind == "claims":
         return claim_document(registry.get(name))
+    if kind == "datasets":
+        return dataset_document(name)
     entry, parsed = registry.describe(name), Docstring.of(registry.get(name))
     return {
         "name": name,
@@ -156,6 +159,8 @@ def _page(name: str, kind: str) -> str:
     registry = registry_of(kind)
     if kind == "claims":
         return claim_page(registry.get(name))
+    if kind == "datasets":
+        return dataset_page(name)
     member, entry = registry.get(name), registry.describe(name)
     parsed = Docstring.of(member)
     title = f"{name} ({registry.kind})"

@@ -1,5 +1,6 @@
 """Tables read from files."""
 
+import gzip
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -8,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ansatz.data.csv import Dialect, parse_csv
 from ansatz.data.files import LIMIT_BYTES, checked_path, read_bytes, read_npz
+from ansatz.data.header import read_header, sniff_delimiter, to_utf8
 from ansatz.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_START = 2**20  # bytes in which the first line ends
 _ARCHIVES = {".zip", ".bz2", ".xz", ".zst", ".7z", ".tar", ".tgz"}
 _SHEETS = {".xlsx", ".xls", ".ods", ".sav", ".dta", ".rds", ".rdata", ".pkl", ".pickle", ".h5"}
 
@@ -105,6 +108,35 @@ def read_table(
     if len(frame) == 0 and not allow_empty:
         raise DataError(f"{origin} has columns but no rows.")
     return Table(frame, origin, notes)
+
+
+def read_column_names(
+    path: str | PathLike[str],
+    *,
+    delimiter: str | None = None,
+    header: bool = True,
+    names: Sequence[str] | None = None,
+    encoding: str | None = None,
+    **_: Any,
+) -> list[str]:
+    """Reads the names of the columns from the beginning of a file; none where it has no table.
+
+    Further options of :func:`read_table` have no effect.
+    """
+    found = checked_path(path)
+    ending = found.suffix.lower()
+    if ending in (".parquet", ".pq"):
+        arrow = _import("parquet", "Parquet files")
+        return [str(name) for name in arrow.parquet.read_schema(found).names]
+    if ending in (".arrow", ".feather", ".ipc", ".npz") or ending in _ARCHIVES | _SHEETS:
+        return []
+    with found.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        raw = gzip.open(file).read(_START) if packed else file.read(_START)
+    text, _notes = to_utf8(raw[: raw.rfind(b"\n") + 1] or raw, str(path), encoding)
+    mark = delimiter or sniff_delimiter(text)
+    return read_header(text, str(path), mark, header=header, names=names).names
 
 
 def _refuse_formats(path: Path, ending: str) -> None:
