@@ -171,7 +171,7 @@ def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
 
 def _columns(data: str, given: Mapping[str, Any]) -> str:
     """Lists the columns that a target may be."""
-    from ansatz.data.table import read_column_names
+    from ansatz.data.column_names import read_column_names
     from ansatz.fitting.column_roles import listed_columns
 
     table = declared(FitCommand).items()

@@ -17,6 +17,7 @@ from ansatz.data import DataWarning, row_keys
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import DEFAULTS, Arguments, share_arguments
 from ansatz.estimators.predictor import Predictor
+from ansatz.estimators.validation import join_validation, mark_validation
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.fit_model import fit_model, update_model
 from ansatz.fitting.job import Job, make_job, read_column
@@ -109,6 +110,7 @@ class Estimator(Predictor):
         offset: ArrayLike | None = None,
         precision: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        validation_data: tuple[Any, ...] | None = None,
     ) -> Self:
         """Fits the network, or the linear model, to the rows.
 
@@ -122,9 +124,21 @@ class Estimator(Predictor):
                 4 measurements has precision 4). For linear models of exponential families.
             groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
                 within the fit: those that stop it, folds, members of an ensemble, calibration.
+            validation_data: ``(X, y)`` or ``(X, y, sample_weight)``, rows that stop the training,
+                in place of a share of the rows.
         """
-        task, job = self._begin(X, y, sample_weight, offset, precision, groups=groups)
-        return self._fit(task, job)
+        if validation_data is None:
+            return self._fit(*self._begin(X, y, sample_weight, offset, precision, groups=groups))
+        others = {"offset": offset, "precision": precision, "groups": groups}
+        return self._fit_validated(X, y, sample_weight, validation_data, others)
+
+    def _fit_validated(
+        self, X: Any, y: Any, sample_weight: Any, validation_data: Any, others: dict[str, Any]
+    ) -> Self:
+        """Fits, stopping by rows that were given for it."""
+        X, y, weight, count = join_validation(X, y, sample_weight, validation_data, others)
+        task, job = self._begin(X, y, weight)
+        return self._fit(task, mark_validation(task, job, count))
 
     def _fit(self, task: Task, job: Job) -> Self:
         previous = getattr(self, "model_", None) if self.warm_start else None
