@@ -31,7 +31,7 @@ def _option(help: str, *names: str) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=RUN, show_default=False)
 
 
-@takes(FitCommand)
+@takes(FitCommand, rare=("config", "print_config", "dry_run", "as_json"))
 def fit(
     given: dict[str, Any],
     data: Annotated[
@@ -58,6 +58,7 @@ def fit(
     model in a folder.
 
     Example:
+        ansatz fit boston
         ansatz fit houses.csv --target price
         ansatz fit claims.csv --target count --likelihood poisson --exposure years
         ansatz fit patients.csv --target weeks --event died --likelihood cox
