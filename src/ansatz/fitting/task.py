@@ -18,7 +18,14 @@ from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe, one_line
 from ansatz.fitting.recipe_options import RecipeOptions
-from ansatz.fitting.request import Request, fit_settings, refuse_foreign, settings_of
+from ansatz.fitting.request import (
+    Request,
+    fit_settings,
+    refuse_foreign,
+    settings_of,
+    settings_with,
+)
+from ansatz.fitting.unknown_settings import refuse_unknown
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import current_dispersion
 from ansatz.spec import InputSpec, TargetSpec
@@ -415,6 +422,7 @@ def settings_for(
     others = {
         name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known
     }
+    refuse_unknown(others, takes, network, known & settings_with(structure.name))
     if network == "linear" and structure.solves:
         _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
     return Settings(
