@@ -166,7 +166,13 @@ class AxesOptions(TypedDict, total=False):
     ]
     inference: Annotated[
         str,
-        Option("How sure you need to be. Default: point.", MODEL, default="point", metavar="NAME"),
+        Option(
+            "How sure you need to be: point or ensemble. Default: an ensemble for tables of up to "
+            "1,000 training rows, where no option of the training is set; else point.",
+            MODEL,
+            default="auto",
+            metavar="NAME",
+        ),
     ]
     options: Annotated[
         Mapping[str, Any] | None,
