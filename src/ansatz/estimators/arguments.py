@@ -23,8 +23,10 @@ class Arguments(TypedDict, total=False):
             arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
         network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
             the default of what X looks like.
-        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
-            ``"ensemble"``: the mixture of several that stop on different rows.
+        inference: ``"auto"``: an ensemble for tables of up to 1,000 rows where no option of the
+            training is set, else one network; ``"point"``: one weight vector, the penalised
+            maximum-likelihood estimate; ``"ensemble"``: the mixture of several that stop on
+            different rows.
         members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
         calibration: share of the rows that conformal intervals are measured on.
         widths: hidden units per layer.
@@ -123,7 +125,7 @@ class Arguments(TypedDict, total=False):
 
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(Arguments.__annotations__),
-    **{"x": "auto", "network": "auto", "inference": "point", "device": "auto"},
+    **{"x": "auto", "network": "auto", "inference": "auto", "device": "auto"},
     **{"quantile": False, "warm_start": False, "random_state": 0, "verbose": 0},
 }
 

@@ -28,7 +28,7 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     ``finish`` lets the outcome estimate what the fit leaves open (a temperature, a baseline
     hazard); refits that serve such an estimate do without.
     """
-    task = task._replace(outcome=copy.copy(task.outcome))
+    task = task.settle(job)._replace(outcome=copy.copy(task.outcome))
     likelihood = task.suited(task.likelihood(job.target, job.mass), job)
     likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:

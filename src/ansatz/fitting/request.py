@@ -48,7 +48,7 @@ class Request(NamedTuple):
         >>> from ansatz.fitting import Request
         >>> request = Request.of("houses.csv", {"target": "price", "seed": 0})
         >>> request.given, request.options["inference"]
-        ({'target': ['price']}, 'point')
+        ({'target': ['price']}, 'auto')
     """
 
     data: Any

@@ -31,7 +31,7 @@ from ansatz.fitting.specification import (
     present_name,
 )
 from ansatz.fitting.summaries import SavedSummary, summarize_linear
-from ansatz.fitting.task import ARGUMENTS, Settings, Task
+from ansatz.fitting.task import ARGUMENTS, Settings, Task, inference_of
 from ansatz.fitting.training import ready
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import Estimates
@@ -205,7 +205,7 @@ def _rebuild(
     posterior.options = dict(settings.options)
     history = record.history
     return Model(
-        Task(structure, outcome, inference.create(settings.inference), settings),
+        Task(structure, outcome, inference_of(settings.inference), settings),
         posterior,
         record.features.model_dump(mode="json"),
         recipe=recipe,

@@ -185,9 +185,10 @@ class AxesOptions(TypedDict, total=False):
     inference: Annotated[
         str,
         Option(
-            "How sure you need to be: point (one network) or ensemble. Default: point.",
+            "How sure you need to be: point or ensemble. Default: an ensemble for tables of up to "
+            "1,000 training rows, where no option of the training is set; else point.",
             MODEL,
-            default="point",
+            default="auto",
             metavar="NAME",
             common=True,
             complete="inferences",
