@@ -206,11 +206,11 @@ def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
     """Hashes the data and options that a resumed run must have in common with the first."""
     settings = {
         **{name: repr(value) for name, value in task.settings.arguments.items()},
-        "column_roles": problem.column_roles.model_dump(),
+        "column_roles": problem.column_roles.model_dump(exclude={"spellings"}),
         "columns": [(column.name, column.role) for column in problem.columns],
         **others,
     }
-    for name in ("time_limit", "verbose", "n_jobs"):  # they change no number
+    for name in ("time_limit", "verbose", "n_jobs", "callbacks"):  # they change no number
         settings.pop(name, None)
     text = json.dumps(settings, sort_keys=True, default=str)
     return {"data": problem.fingerprint, "options": hashlib.sha256(text.encode()).hexdigest()}

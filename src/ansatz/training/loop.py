@@ -12,7 +12,9 @@ from ansatz.data.batch import Batch, first_tensor, to_device
 from ansatz.data.source import Source
 from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
+from ansatz.storage.decoding import decoding
 from ansatz.storage.run_folder import RunFolder, Saved
+from ansatz.training.loop_state import LoopState
 from ansatz.training.machine import (
     Signals,
     has_shards,
@@ -71,6 +73,7 @@ class Loop:
         *,
         plan: StepBudget,
         patience: int | None,
+        min_improvement: float,
         average: Averaging | None,
         callbacks: Callbacks,
         device: torch.device,
@@ -86,7 +89,7 @@ class Loop:
         self.history = History()
         # An ensemble's members stop one by one, which their step sees to.
         own = getattr(step, "stopping", EarlyStopping)
-        self.stopping: Stopping = own(patience)
+        self.stopping: Stopping = own(patience, min_improvement)
         self.number = self.epoch = self.position = 0  # steps in all; batch `position` of `epoch`
         self.evaluated = 0  # the step of the last evaluation
         self.total = self.count = 0.0  # of the training loss since then
@@ -359,17 +362,12 @@ class Loop:
 
     def load(self, saved: Saved) -> None:
         """Goes back to a checkpoint."""
-        where = str(saved.path)
-        _load_weights(self.step, saved.weights, where)
-        state = saved.state
-        try:
+        with decoding(saved.path, "checkpoint of this run", to=ModelError):
+            state = saved.state
+            LoopState.of(state, weights=moving(self.step), source=self.train)
+            _load_weights(self.step, saved.weights, str(saved.path))
             self.step.load_state_dict(state["step"])
             self._load_rest(state)
-        except (KeyError, ValueError, TypeError, RuntimeError) as error:
-            raise ModelError(
-                f"{where} does not fit this step or network: {error}. "
-                "Resume with the settings of the run."
-            ) from error
         self._set_events()
 
     def _load_rest(self, state: dict[str, Any]) -> None:

@@ -19,9 +19,7 @@ def test_a_dispersion_that_is_asked_for_depends_on_x():
         assert high > 3 * low
         assert model.linear_.parameters == 4
     alike = Regressor(network="linear").fit(x, y).predict_dist([[-2.0], [2.0]]).scale
-    assert float(alike[0]) == pytest.approx(
-        float(alike[1]), rel=0.01
-    )  # but for the error of the estimates
+    assert float(alike[0]) == pytest.approx(float(alike[1]), rel=0.01)
 
 
 def test_precisions_are_weighted_least_squares(numbers):

@@ -3,10 +3,13 @@
 import re
 from collections.abc import Sequence
 
+import numpy as np
+import torch
 from torch import nn
 
 from ansatz import networks, structures
 from ansatz.data import Preprocessor
+from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import LinearBaseline
 from ansatz.fitting.job import Job
 from ansatz.fitting.linear_posterior import LinearPosterior
@@ -15,8 +18,9 @@ from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import fit_linear, join_targets
 from ansatz.linear.predictive import EstimationError
+from ansatz.structures.vector.formula_preprocessor import learn_preprocessor
 from ansatz.structures.vector.rows import TableEncoder, TableRows
-from ansatz.training import Supervised
+from ansatz.training import Penalty, Supervised
 
 
 def fit_linear_model(
@@ -26,6 +30,7 @@ def fit_linear_model(
     dispersion: Dispersion | None = None,
     class_names: Sequence[str] | None = None,
     null: bool = True,
+    penalty: Penalty | None = None,
 ) -> LinearBaseline:
     """The maximum-likelihood linear model of each target, as one model of the table.
 
@@ -36,17 +41,23 @@ def fit_linear_model(
             the likelihood was made with an explicit ``dispersion="predicted"``.
         class_names: names of the classes.
         null: whether the model without x is fitted too, for the summary.
+        penalty: on the coefficients; None fits by maximum likelihood.
     """
+    if penalty is not None:
+        raise UsageError(f"penalty={penalty}: a linear model is fitted by maximum likelihood.")
     if dispersion is None:
         chosen = getattr(likelihood, "likelihood", likelihood).options.get("dispersion")
         dispersion = "predicted" if chosen == "predicted" else "constant"
     rows: TableRows = job.rows  # type: ignore[assignment]
     weight = job.weight.numpy()
-    preprocessor = Preprocessor.fit(rows.values, rows.columns, weight=weight, purpose="linear")
+    preprocessor = learn_preprocessor(rows, weight, purpose="linear")
     (design,) = preprocessor.transform(rows.values)
     names = preprocessor.feature_names
-    if rows.columns is None and rows.names is not None:
+    if rows.columns is None and rows.names is not None and rows.formula is None:
         names = [_named(name, rows.names) for name in names]
+    groups = None
+    if job.errors is not None and job.group is not None:  # without errors nobody reads them
+        groups = torch.from_numpy(np.unique(job.group.astype(str), return_inverse=True)[1])
     fits = [
         fit_linear(
             likelihood,
@@ -59,6 +70,8 @@ def fit_linear_model(
             null=null,
             dispersion=dispersion,
             class_names=class_names,
+            covariance="model" if job.errors in (None, "classical") else job.errors,
+            groups=groups,
         )
         for y in (job.y.unbind(1) if job.target.shape else [job.y])
     ]
