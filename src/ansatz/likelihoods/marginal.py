@@ -30,8 +30,8 @@ class Marginal(Averaged):
     For the normal with a constant dispersion the integral is Student's t with n - p degrees of
     freedom, location :math:`\hat r` and squared scale :math:`\hat\sigma^2 + \Sigma`: its
     intervals are the prediction intervals of least squares. For every other likelihood it is a
-    mixture over Gauss-Hermite nodes. A constant dispersion is estimated with n - p degrees of freedom, and
-    averaged over the distribution of (n - p) / chi-square.
+    mixture over Gauss-Hermite nodes. A constant dispersion is estimated with n - p
+    degrees of freedom, and averaged over the distribution of (n - p) / chi-square.
 
     Args:
         likelihood: as fitted by maximum likelihood.
