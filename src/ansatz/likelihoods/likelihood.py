@@ -1,5 +1,6 @@
 """The contract of likelihoods: how a network's raw numbers describe an outcome."""
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -38,6 +39,7 @@ class Likelihood(Resized):
     event_ndim: ClassVar[int] = 0  # trailing axes of y that make up one outcome: 1 for a vector
     link_name: ClassVar[str] = "identity"  # from the mean (or location) to the first raw number
     support: ClassVar[Support] = "any"  # the outcomes that check accepts
+    least_loss: ClassVar[float] = -math.inf  # that a prediction can have: 0 for probabilities
     options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
 
     def __new__(cls, *args: Any, **options: Any) -> "Likelihood":
@@ -76,6 +78,10 @@ class Likelihood(Resized):
         """One number per outcome: the negative log-likelihood, or the loss."""
         require_same_shape(self.name, raw, y)
         return -self.distribution(raw).log_prob(y)
+
+    def forward(self, raw: Tensor, y: Any) -> Tensor:
+        """Computes ``loss``, so that a likelihood is called as torch's losses are."""
+        return self.loss(raw, y)
 
     def joint_loss(self, raw: Tensor, y: Any, weight: Tensor) -> Tensor:
         """Shares of the total loss, weights included, for likelihoods that couple rows.
