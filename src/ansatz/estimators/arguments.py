@@ -57,6 +57,11 @@ class Arguments(TypedDict, total=False):
         bins: bins into which the range of each number is cut, as features beside the number, so
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
             are many), 0 for none.
+        formula: terms of the design matrix as in R, ``"~ age * sex + bs(bmi, 4) + C(site)"``, in
+            place of the columns themselves.
+        errors: standard errors of a linear model: ``"classical"``, ``"HC0"`` to ``"HC3"``, which
+            allow any variance, or ``"cluster"``, which allows dependence within ``groups``; by
+            default the latter where ``fit`` gets groups.
         augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
             allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
             of :mod:`ansatz.data.augmentation`; None follows the recipe.
@@ -103,6 +108,8 @@ class Arguments(TypedDict, total=False):
     callbacks: Sequence[Callback] | None
     quantile: bool | Sequence[str]
     bins: int | None
+    formula: str | None
+    errors: str | None
     augment: Augment | None
     pretrained: str | Path | None
     freeze: str | int | Sequence[int] | None

@@ -1,5 +1,6 @@
 """The common part of all estimators, by the conventions of scikit-learn."""
 
+import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
@@ -12,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ansatz import outcomes
-from ansatz.data import row_keys
+from ansatz.data import DataWarning, row_keys
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import DEFAULTS, Arguments, share_arguments
 from ansatz.estimators.predictor import Predictor
@@ -23,7 +24,7 @@ from ansatz.fitting.job import Job, make_job, read_column
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import structure_of_rows
 from ansatz.fitting.saved import save_model
-from ansatz.fitting.split import are_duplicates
+from ansatz.fitting.split import are_duplicates, warn_of_training_rows
 from ansatz.fitting.summaries import describe_model, summarize
 from ansatz.fitting.task import Settings, Task
 from ansatz.likelihoods import Likelihood
@@ -141,7 +142,9 @@ class Estimator(Predictor):
 
     def _fit(self, task: Task, job: Job) -> Self:
         previous = getattr(self, "model_", None) if self.warm_start else None
-        self.adopt(fit_model(task, job, previous=previous))
+        model = fit_model(task, job, previous=previous)
+        model.row_keys = np.unique(job.keys())
+        self.adopt(model)
         return self
 
     def partial_fit(
@@ -175,7 +178,13 @@ class Estimator(Predictor):
         return task, self._job(task, X, y, sample_weight, offset, reset=False)
 
     def _partial_fit(self, task: Task, job: Job) -> Self:
-        self.adopt(update_model(task, job, getattr(self, "model_", None)))
+        before: Model | None = getattr(self, "model_", None)
+        model = update_model(task, job, before)
+        if before is None:
+            model.row_keys = np.unique(job.keys())
+        elif before.row_keys is not None:
+            model.row_keys = np.union1d(before.row_keys, job.keys())
+        self.adopt(model)
         return self
 
     def adopt(self, model: Model) -> None:
@@ -289,7 +298,7 @@ class Estimator(Predictor):
             sample_weight: frequency weights.
             offset: as in ``fit``.
         """
-        nll = self.evaluate(X, y, sample_weight, offset=offset).get("nll")
+        nll = self.evaluate(X, y, sample_weight, offset=offset, warn=False).get("nll")
         if nll is None:
             raise UsageError(f"{self.model_.likelihood.name} is a loss: it has no density.")
         return -nll
@@ -301,6 +310,7 @@ class Estimator(Predictor):
         sample_weight: ArrayLike | None = None,
         *,
         offset: ArrayLike | None = None,
+        warn: bool = True,
     ) -> dict[str, float | None]:
         """Computes every metric that applies: nll, crps, rmse, ...; None where undefined.
 
@@ -309,6 +319,7 @@ class Estimator(Predictor):
             y: their outcomes.
             sample_weight: frequency weights.
             offset: as in ``fit``.
+            warn: whether to warn where the model was trained on some of the rows.
         """
         if y is None:
             X, y, sample_weight, offset, _ = self._from_table(X, outcomes=True)
@@ -321,6 +332,10 @@ class Estimator(Predictor):
             self._outcomes(y, len(served.raw)),
             None if weight is None else torch.from_numpy(weight),
         )
+        if warn and self.model_.row_keys is not None:
+            mask = are_duplicates(self.model_.row_keys, self._keys_of(X, y))
+            for sentence in warn_of_training_rows(int(mask.sum()), len(mask)):
+                warnings.warn(sentence, DataWarning, stacklevel=2)
         return found
 
     def duplicates(self, table: Any) -> NDArray[np.bool_]:
@@ -340,6 +355,9 @@ class Estimator(Predictor):
     def _keys(self, table: Any) -> NDArray[np.uint64]:
         """A hash of each row's features and outcome."""
         X, y, *_ = self._from_table(table, outcomes=True)
+        return self._keys_of(X, y)
+
+    def _keys_of(self, X: Any, y: Any) -> NDArray[np.uint64]:
         rows = self.model_.structure.from_python(X, estimator=self, reset=False)
         codes, _ = self.model_.outcome.encode(y, self.model_.task.settings, reset=False)
         found: NDArray[np.uint64] = row_keys(rows, np.asarray(codes, dtype=np.float64), seed=0)
@@ -380,7 +398,9 @@ class Estimator(Predictor):
         return save_model(self.model_, folder, overwrite=overwrite)
 
     def report(self, X: Any, y: Any = None, path: str | Path | None = None, **options: Any) -> Any:
-        """Writes the evidence of the model on rows it never saw, as one page of HTML.
+        """Writes the evidence of the model on given rows, as one page of HTML.
+
+        The page states whether the model was trained on any of them.
 
         Args:
             X: rows as in ``fit``, or a table with the target for a model of ``ansatz.fit``.

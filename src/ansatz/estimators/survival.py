@@ -226,7 +226,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
             y: outcomes as in ``fit``: ``(N, 2)``, ``(N, 3)`` or structured.
             options: ``sample_weight``, ``offset``.
         """
-        metrics = self.evaluate(X, y, **options)
+        metrics = self.evaluate(X, y, warn=False, **options)
         found = metrics.get("c_index", metrics.get("c_index_1"))
         return float("nan") if found is None else found
 

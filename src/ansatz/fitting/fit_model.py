@@ -1,6 +1,7 @@
 """Fits a task to its rows."""
 
 import copy
+from typing import get_args
 
 import numpy as np
 import torch
@@ -10,10 +11,12 @@ from ansatz.fitting.contracts.inference import Fitted, OutOfFoldPredictions
 from ansatz.fitting.intervals import conformal_scores
 from ansatz.fitting.job import Job, take, thinned
 from ansatz.fitting.model import Model
+from ansatz.fitting.options.vector import Errors
 from ansatz.fitting.recipe import STREAM
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import known_outcomes
 from ansatz.likelihoods import Likelihood
+from ansatz.linear import Estimates
 from ansatz.seeds import derive
 
 FINISHING = 20_000  # rows of a sample, from which refits estimate what a fit leaves open
@@ -30,6 +33,10 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
+    if task.settings.get("errors") and not task.settings.is_linear:
+        raise UsageError(
+            "errors are standard errors of coefficients: they go with network='linear'."
+        )
     task.outcome.begin(likelihood, job)
     learn, aside = job, None
     if task.settings.get("calibration"):
@@ -64,7 +71,11 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     if not job.rows.has_features and not isinstance(task.settings.network, str):
         raise DataError("X has no columns that a network could use.")
     task.refuse("linear")
-    found = task.outcome.solve(task.structure, likelihood, job, task.settings.penalty)
+    errors = task.settings.get("errors", "classical" if job.group is None else "cluster")
+    if errors not in get_args(Errors):
+        raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
+    own = job._replace(errors=errors)
+    found = task.outcome.solve(task.structure, likelihood, own, task.settings.penalty)
     steps = max((fit.iterations for fit in found.fits), default=1)
     return Model(
         task,
@@ -72,6 +83,7 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
         job.rows.describe(),
         has_offset=job.offset is not None,
         linear=found.fits,
+        estimates=[Estimates.of(fit) for fit in found.fits],
         iterations=steps,
     )
 

@@ -316,7 +316,8 @@ class Task(NamedTuple):
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "layout", "penalty", "prior", "unranked"}
+_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "layout", "penalty", "prior"}
+_OF_LINEAR |= {"unranked"}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:

@@ -225,7 +225,7 @@ def _linear(
 
 
 def _compatible(model: PointPosterior, like: PointPosterior) -> bool:
-    mine, theirs = model.likelihood, like.likelihood
+    mine, theirs = model.trained.likelihood, like.likelihood
     names = [name for name, _ in theirs.named_parameters()]
     same = [name for name, _ in mine.named_parameters()] == names and mine.name == theirs.name
     return same and not theirs.event_ndim and theirs.has_distribution

@@ -29,7 +29,7 @@ class LinearFit:
             does not depend on x.
         covariance: ``(T, T)`` of the estimated coefficients, in the order of ``entries``.
         entries: T pairs (row, column) of ``coefficients``.
-        covariance_kind: ``"model"`` or ``"sandwich"``.
+        covariance_kind: ``"model"``, ``"sandwich"``, ``"HC0"`` to ``"HC3"`` or ``"cluster"``.
         observations: n, the sum of the frequency weights.
         rank: number of coefficients of the location part (the first raw number, or all logits).
         locations: number of intercepts in it: 1, or K - 1 for K classes.
@@ -54,6 +54,8 @@ class LinearFit:
         measures: further numbers by name (events and concordance of a Cox model).
         curvature: ``"exact"``, or ``"differences"`` where the likelihood has first derivatives only
             and the information matrix comes from differences of gradients, good to some 1e-6.
+        df_statistics: degrees of freedom of t statistics, where not ``df_residual``: the number of
+            groups less 1 for clustered standard errors.
 
     Example:
         >>> import torch
@@ -93,6 +95,7 @@ class LinearFit:
     messages: tuple[str, ...] = field(default=())
     measures: dict[str, float] = field(default_factory=dict)
     curvature: str = "exact"
+    df_statistics: float | None = None
 
     @property
     def df_residual(self) -> float:
@@ -158,7 +161,8 @@ class LinearFit:
     @property
     def _reference(self) -> Any:
         """The distribution of the statistics, Student's t or normal."""
-        return stats.t(self.df_residual) if self.uses_t and self.df_residual > 0 else stats.norm()
+        df = self.df_residual if self.df_statistics is None else self.df_statistics
+        return stats.t(df) if self.uses_t and df > 0 else stats.norm()
 
     @cached_property
     def p_values(self) -> Tensor:

@@ -15,6 +15,13 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
 LEGEND = "Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1"
 
 
+_ERRORS = {
+    "model": "",
+    "sandwich": ", sandwich standard errors",
+    "cluster": ", clustered standard errors",
+}
+
+
 def stars(p: float) -> str:
     """R's mark for a p-value."""
     return next((mark for limit, mark in STARS if p <= limit), "")
@@ -136,7 +143,9 @@ class Summary(Printed):
     def _likelihood(self) -> str:
         likelihood = self.fit.likelihood
         noun = "Likelihood" if likelihood.has_distribution else "Loss"
-        errors = ", sandwich standard errors" if self.fit.covariance_kind == "sandwich" else ""
+        errors = _ERRORS.get(
+            self.fit.covariance_kind, f", {self.fit.covariance_kind} standard errors"
+        )
         inner = getattr(likelihood, "likelihood", None)  # a censored weibull, a truncated normal
         name = (
             f"{likelihood.name} {inner.name}" if isinstance(inner, Likelihood) else likelihood.name

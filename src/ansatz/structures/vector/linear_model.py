@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+import numpy as np
+import torch
 from torch import nn
 
 from ansatz import networks, structures
@@ -10,10 +12,13 @@ from ansatz.data import Preprocessor
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import LinearBaseline
 from ansatz.fitting.job import Job
+from ansatz.fitting.linear_posterior import LinearPosterior
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import fit_linear, join_targets
+from ansatz.linear.predictive import EstimationError
+from ansatz.structures.vector.formula_preprocessor import learn_preprocessor
 from ansatz.structures.vector.rows import TableEncoder, TableRows
 from ansatz.training import Penalty, Supervised
 
@@ -45,11 +50,14 @@ def fit_linear_model(
         dispersion = "predicted" if chosen == "predicted" else "constant"
     rows: TableRows = job.rows  # type: ignore[assignment]
     weight = job.weight.numpy()
-    preprocessor = Preprocessor.fit(rows.values, rows.columns, weight=weight, purpose="linear")
+    preprocessor = learn_preprocessor(rows, weight, purpose="linear")
     (design,) = preprocessor.transform(rows.values)
     names = preprocessor.feature_names
-    if rows.columns is None and rows.names is not None:
+    if rows.columns is None and rows.names is not None and rows.formula is None:
         names = [_named(name, rows.names) for name in names]
+    groups = None
+    if job.errors is not None and job.group is not None:  # without errors nobody reads them
+        groups = torch.from_numpy(np.unique(job.group.astype(str), return_inverse=True)[1])
     fits = [
         fit_linear(
             likelihood,
@@ -62,6 +70,8 @@ def fit_linear_model(
             null=null,
             dispersion=dispersion,
             class_names=class_names,
+            covariance="model" if job.errors in (None, "classical") else job.errors,
+            groups=groups,
         )
         for y in (job.y.unbind(1) if job.target.shape else [job.y])
     ]
@@ -71,16 +81,22 @@ def fit_linear_model(
         solved, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
     network = networks.create("linear", inputs=preprocessor.spec, outputs=solved.out_features)
     network.output = solved
-    return LinearBaseline(linear_posterior(preprocessor, network, objective), fits)
+    error = EstimationError.of(fits, bool(job.target.shape))
+    return LinearBaseline(linear_posterior(preprocessor, network, objective, error), fits)
 
 
 def linear_posterior(
-    preprocessor: Preprocessor, network: nn.Module, objective: Supervised
+    preprocessor: Preprocessor,
+    network: nn.Module,
+    objective: Supervised,
+    error: EstimationError | None = None,
 ) -> PointPosterior:
-    """A solved linear map with its preprocessing and its likelihood."""
-    structure = structures.create("vector")
+    """A solved linear map with its preprocessing, its likelihood and its estimation error."""
+    structure, encoder = structures.create("vector"), TableEncoder(preprocessor)
     trained = Trained(network, objective, "linear", {})
-    return PointPosterior(structure, TableEncoder(preprocessor), trained)
+    if error is None:
+        return PointPosterior(structure, encoder, trained)
+    return LinearPosterior(structure, encoder, trained, error)
 
 
 def _named(feature: str, names: Sequence[str]) -> str:
