@@ -54,6 +54,10 @@ class Arguments(TypedDict, total=False):
         min_improvement: what counts as progress: a validation loss that is lower by this (by this
             share of the gain since the first evaluation, where that is below 1); 0 for any.
         dtype: ``"float32"`` or ``"float64"``, the type of the training.
+        teacher: a fitted estimator, or the folder of a saved model, whose predictions of the rows
+            are part of the loss (distillation).
+        teacher_temperature: of a teacher of classes; 2 if not given.
+        teacher_weight: of the teacher in the loss, in [0, 1]; 0.5 if not given.
         callbacks: of :class:`~ansatz.training.Callback`, which see each step and evaluation.
         quantile: True, or the columns, whose heavy tails are mapped to normal scores.
         bins: bins into which the range of each number is cut, as features beside the number, so
@@ -107,6 +111,9 @@ class Arguments(TypedDict, total=False):
     patience: int | None
     min_improvement: float | None
     dtype: str | None
+    teacher: Any
+    teacher_temperature: float | None
+    teacher_weight: float | None
     callbacks: Sequence[Callback] | None
     quantile: bool | Sequence[str]
     bins: int | None

@@ -11,9 +11,12 @@ from ansatz.fitting.contracts.inference import Fitted, OutOfFoldPredictions
 from ansatz.fitting.intervals import conformal_scores
 from ansatz.fitting.job import Job, take, thinned
 from ansatz.fitting.model import Model
+from ansatz.fitting.options import declared
+from ansatz.fitting.options.commands import TrainingOptions
 from ansatz.fitting.options.vector import Errors
 from ansatz.fitting.recipe import STREAM
 from ansatz.fitting.task import Task
+from ansatz.fitting.teacher import Teacher
 from ansatz.fitting.training import known_outcomes
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import Estimates
@@ -71,6 +74,10 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     if not job.rows.has_features and not isinstance(task.settings.network, str):
         raise DataError("X has no columns that a network could use.")
     task.refuse("linear")
+    odd = [name for name in declared(TrainingOptions) if task.settings.get(name) is not None]
+    odd = [name for name in odd if name != "penalty"]
+    if task.settings.is_linear and odd:
+        raise UsageError(f"'{odd[0]}' is for the training of networks; network='linear' is solved.")
     errors = task.settings.get("errors", "classical" if job.group is None else "cluster")
     if errors not in get_args(Errors):
         raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
@@ -90,6 +97,10 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
 
 def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None) -> Model:
     plan = task.plan(task.recipe(job), job)
+    teacher = Teacher.of(plan.options)
+    if teacher is not None:
+        teacher.check_labels(task.outcome.labels)
+        plan = plan._replace(options={**plan.options, "teacher": teacher})
     before = None if previous is None else previous.posterior
     fitted = task.inference.fit(plan, job, likelihood, before)
     return Model(
@@ -103,7 +114,7 @@ def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None)
         out_of_fold=fitted.out_of_fold,
         recalibration=fitted.recalibration,
         conformal_scores=_out_of_fold_scores(fitted, job, likelihood),
-        notes=fitted.notes,
+        notes=fitted.notes if teacher is None else (*fitted.notes, teacher.note),
     )
 
 

@@ -369,6 +369,8 @@ def _plain_parameters(arguments: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in arguments.items():
         if isinstance(value, (nn.Module, np.random.RandomState)) or name == "callbacks":
             continue
+        if name == "teacher" and value is not None and not isinstance(value, str):
+            continue
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, np.ndarray):

@@ -53,7 +53,7 @@ from ansatz.storage import load_into
 from ansatz.training import History, Supervised, choose_device
 
 IN_TURN = "members were trained one after another, which takes longer: all at once are trained by "
-IN_TURN += "AdamW, without a penalty, at a rate that is a function of the step."
+IN_TURN += "AdamW, without a penalty or a teacher, at a rate that is a function of the step."
 
 
 class Ensemble(Inference):
@@ -96,7 +96,7 @@ class Ensemble(Inference):
         plain = (
             likelihood.additive and not job.target.classes and plan.options.get("dropout") is None
         )
-        mixed = rows is not None and plain and _can_be_together(plan.recipe)
+        mixed = rows is not None and plain and _can_be_together(plan)
         members = plan_members(job, plan.recipe, plan.seed, mixed=mixed)
         trained, history = _train(plan, job, likelihood, members, encoder, rows)
         models = [PointPosterior(structure, encoder, each, plan.options) for each in trained]
@@ -108,7 +108,7 @@ class Ensemble(Inference):
         else:
             job, evaluated = evaluate_elements(job, members, models, plan.seed)
         fitted = combine(job, models, members, linear, evaluated, history, plan.seed)
-        return fitted if _can_be_together(plan.recipe) else fitted._replace(notes=(IN_TURN,))
+        return fitted if _can_be_together(plan) else fitted._replace(notes=(IN_TURN,))
 
     def rebuild(
         self,
@@ -142,9 +142,11 @@ class Ensemble(Inference):
         return posterior
 
 
-def _can_be_together(recipe: Recipe) -> bool:
-    """Tests whether the step of all members can do what a recipe asks for."""
-    return recipe.is_plain and not hasattr(optim.schedules.get(recipe.schedule), "observe")
+def _can_be_together(plan: TrainingPlan) -> bool:
+    """Tests whether the step of all members can do what a plan asks for."""
+    if plan.options.get("teacher") is not None or not plan.recipe.is_plain:
+        return False
+    return not hasattr(optim.schedules.get(plan.recipe.schedule), "observe")
 
 
 def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -166,7 +168,7 @@ def _train(
     objective.likelihood.relax_shapes()
     networks = [_member(plan, job, encoder, objective, n) for n in range(len(members))]
     on_cpu = choose_device(plan.trainer_options.get("device", "auto")).type == "cpu"
-    together = _can_be_together(plan.recipe) and MemberStep.supports(networks[0], objective)
+    together = _can_be_together(plan) and MemberStep.supports(networks[0], objective)
     if not on_cpu or not together:
         starts = [(member, objective) for member in networks]
         return _in_turn(plan, job, likelihood, members, encoder, starts)
