@@ -14,7 +14,9 @@ from sklearn.exceptions import NotFittedError
 from tests.estimators.conftest import TINY
 from torch import nn
 
+import ansatz
 from ansatz import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
+from ansatz.data import DataWarning
 from ansatz.errors import DataError, NumericalError, UsageError
 
 
@@ -377,3 +379,35 @@ def test_a_column_must_vary(numbers):
     _, y = numbers
     with pytest.raises(ValueError, match=r"minimum of 1|0 feature"):
         Regressor(**TINY).fit(np.empty((60, 0)), y)
+
+
+def test_training_rows_are_known_where_a_model_is_evaluated(mixed, tmp_path):
+    frame, y, *_ = mixed
+    model = Regressor(network="linear").fit(frame[:60], y[:60])
+    model.evaluate(frame[60:], y[60:])
+    for each in (model, ansatz.load(model.save(tmp_path / "model"))):
+        with pytest.warns(DataWarning, match="trained on 10 of these 20 rows"):
+            each.evaluate(frame[50:70], y[50:70])
+        with pytest.warns(DataWarning, match="trained on 10 of these 20 rows"):
+            report = each.report(frame[50:70], y[50:70], refits=0)
+        assert "trained on 10 of these 20 rows" in report.verdict[-1]
+        assert "test rows" not in report.page and "rows that were given" in report.page
+    report = model.report(frame[60:], y[60:], refits=0)
+    assert len(report.verdict) == 2 and "rows that were given" not in report.page
+    model.model_.row_keys = None  # as one that an older version saved
+    report = model.report(frame[60:], y[60:], refits=0)
+    assert report.verdict[-1] == "Whether the model was trained on these rows is not known."
+
+
+def test_rows_of_every_pass_are_training_rows(numbers):
+    X, y = numbers[0][:40], numbers[1][:40]
+    model = Regressor(**TINY).partial_fit(X[:10], y[:10]).partial_fit(X[10:20], y[10:20])
+    with pytest.warns(DataWarning, match="trained on 20 of these 40 rows"):
+        model.evaluate(X, y)
+
+
+def test_a_report_calls_columns_by_their_names(numbers):
+    X = pd.DataFrame(numbers[0]).add_prefix("height_")
+    model = Regressor(network="linear").fit(X[:-40], numbers[1][:-40])
+    page = model.report(X[-40:], numbers[1][-40:], refits=0).page
+    assert all(name in page for name in X) and ">x1<" not in page

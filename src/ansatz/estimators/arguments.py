@@ -9,7 +9,8 @@ from typing import Any, TypedDict
 import numpy as np
 from torch import nn
 
-from ansatz.fitting.recipe import Augment
+from ansatz.fitting.recipe_options import Augment
+from ansatz.training import Callback
 
 
 class Arguments(TypedDict, total=False):
@@ -31,10 +32,27 @@ class Arguments(TypedDict, total=False):
         dropout: share of hidden units dropped in training.
         network_options: further options of the network's factory.
         epochs: passes over the rows, in place of the recipe's budget.
+        steps: the budget in updates, in place of ``epochs``.
         batch_size: rows per step; 0 takes all rows at once.
-        learning_rate: peak rate of AdamW.
-        weight_decay: decoupled, on matrices.
+        optimizer: by name (``ansatz list optimizers``); ``"adamw"`` if not given.
+        optimizer_options: options of the optimizer, like ``{"momentum": 0.8}``.
+        learning_rate: peak of the rate; by default one that suits the optimizer.
+        schedule: of the rate by name (``ansatz list schedules``); ``"cosine"`` if not given.
+        schedule_options: options of the schedule, like ``{"drops": 3}``.
+        weight_decay: on matrices; decoupled where the optimizer can, else an L2 penalty.
+        clip: the largest norm of a gradient; 0 for any.
+        average: of the weights: ``"ema"``, ``"swa"`` or ``"none"``.
+        penalty: ``"l1"`` or ``"lasso"``, ``"l2"`` or ``"ridge"``, ``"elastic_net"``, ``"group"``
+            and others of ``ansatz list penalties``, as ``"lasso=0.01"``: times the strength it is
+            added to the mean loss. A linear model chooses a strength that is not given.
         holdout: share of the rows that decide when to stop; 0 for none.
+        folds: with all rows at once, folds whose out-of-fold loss chooses the number of steps.
+        evaluations: how often the held-out rows are scored within the budget.
+        patience: evaluations without progress before stopping.
+        min_improvement: what counts as progress: a validation loss that is lower by this (by this
+            share of the gain since the first evaluation, where that is below 1); 0 for any.
+        dtype: ``"float32"`` or ``"float64"``, the type of the training.
+        callbacks: of :class:`~ansatz.training.Callback`, which see each step and evaluation.
         quantile: True, or the columns, whose heavy tails are mapped to normal scores.
         bins: bins into which the range of each number is cut, as features beside the number, so
             that a network can bend sharply; by default 32 from 10,000 rows on (fewer where columns
@@ -70,10 +88,24 @@ class Arguments(TypedDict, total=False):
     dropout: float | None
     network_options: Mapping[str, Any] | None
     epochs: int | None
+    steps: int | None
     batch_size: int | None
+    optimizer: str | None
+    optimizer_options: Mapping[str, Any] | None
     learning_rate: float | None
+    schedule: str | None
+    schedule_options: Mapping[str, Any] | None
     weight_decay: float | None
+    penalty: str | None
+    clip: float | None
+    average: str | None
     holdout: float | None
+    folds: int | None
+    evaluations: int | None
+    patience: int | None
+    min_improvement: float | None
+    dtype: str | None
+    callbacks: Sequence[Callback] | None
     quantile: bool | Sequence[str]
     bins: int | None
     formula: str | None

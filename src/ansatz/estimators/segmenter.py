@@ -135,7 +135,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
             y: their masks.
             sample_weight: ``(N,)``.
         """
-        error = self.evaluate(X, y, sample_weight)["pixel_error"]
+        error = self.evaluate(X, y, sample_weight, warn=False)["pixel_error"]
         assert error is not None
         return 1 - error
 

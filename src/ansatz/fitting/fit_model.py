@@ -74,7 +74,8 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     errors = task.settings.get("errors", "classical" if job.group is None else "cluster")
     if errors not in get_args(Errors):
         raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
-    found = task.outcome.solve(task.structure, likelihood, job._replace(errors=errors))
+    job = job._replace(errors=errors)
+    found = task.outcome.solve(task.structure, likelihood, job, task.settings.penalty)
     steps = max((fit.iterations for fit in found.fits), default=1)
     return Model(
         task,

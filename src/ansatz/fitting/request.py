@@ -15,6 +15,7 @@ from ansatz.fitting.options.commands import (
     NetworkSettings,
     OutcomeOptions,
     OutcomeSettings,
+    TrainingOptions,
     TrainingSettings,
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
@@ -93,11 +94,9 @@ class Request(NamedTuple):
         Those of the likelihood and of networks other than the default keep their owner's name:
         their constructors check them.
         """
-        found: dict[str, Any] = {
-            name: self.given[name]
-            for name in self.given
-            if name in fit_settings()  # a setting that has a flag of its own
-        }
+        named = ("pretrained", "freeze", "formula", "errors", *declared(TrainingOptions))
+        given = cast(dict[str, Any], self.given)
+        found: dict[str, Any] = {name: given[name] for name in named if name in given}
         for key, value in (self.given.get("options") or {}).items():
             owner, dot, name = key.partition(".")
             if dot and owner not in {*OWNERS, "likelihood"}:

@@ -210,7 +210,7 @@ def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
         "columns": [(column.name, column.role) for column in problem.columns],
         **others,
     }
-    for name in ("time_limit", "verbose", "n_jobs"):  # they change no number
+    for name in ("time_limit", "verbose", "n_jobs", "callbacks"):  # they change no number
         settings.pop(name, None)
     text = json.dumps(settings, sort_keys=True, default=str)
     return {"data": problem.fingerprint, "options": hashlib.sha256(text.encode()).hexdigest()}

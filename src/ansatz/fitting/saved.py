@@ -19,7 +19,8 @@ from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.model import Model, Trained, estimator_of
 from ansatz.fitting.recalibration import Recalibration
-from ansatz.fitting.recipe import Recipe, one_line, plain_augment
+from ansatz.fitting.recipe import Recipe, one_line
+from ansatz.fitting.recipe_options import plain_augment
 from ansatz.fitting.request import fit_settings
 from ansatz.fitting.specification import (
     FeatureRecord,
@@ -197,7 +198,9 @@ def _rebuild(
     outcome: Outcome = outcomes.create(record.outcome.name)
     outcome.load(record.outcome.state, _outcome_tensors(path, files))
     encoder = structure.load_encoder(record.preprocessing)
-    recipe = None if record.recipe is None else Recipe.model_validate(record.recipe)
+    # Any improvement was progress before there was a least one.
+    before = {"min_improvement": 0.0}
+    recipe = None if record.recipe is None else Recipe.model_validate({**before, **record.recipe})
     settings = Settings.of_arguments(_arguments(record, network))
     where = str(path / "weights.safetensors")
     tensors = {present_name(k): v for k, v in read_tensors(path / "weights.safetensors").items()}
@@ -377,7 +380,7 @@ def _plain_parameters(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that JSON can hold; objects are recorded elsewhere."""
     plain: dict[str, Any] = {}
     for name, value in arguments.items():
-        if isinstance(value, (nn.Module, np.random.RandomState)):
+        if isinstance(value, (nn.Module, np.random.RandomState)) or name == "callbacks":
             continue
         if isinstance(value, np.generic):
             value = value.item()

@@ -143,6 +143,16 @@ def warn_of_duplicates(
     return [f"{share} are duplicates of training rows; without them: {without}."]
 
 
+def warn_of_training_rows(count: int, total: int, many: str = "rows") -> list[str]:
+    """Warns where a model is evaluated on rows that it was trained on."""
+    if count == 0:
+        return []
+    return [
+        f"the model was trained on {count:,} of these {total:,} {many}: their scores do not show "
+        f"how well new {many} are predicted."
+    ]
+
+
 def stopping_rows(job: Job, recipe: Recipe, seed: int) -> NDArray[np.intp]:
     """Rows held out by the hash of their content, so that duplicates fall on one side."""
     if recipe.holdout == 0 or len(job.y) < 2:

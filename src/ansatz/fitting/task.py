@@ -16,11 +16,12 @@ from ansatz.fitting.contracts.inference import Inference
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
-from ansatz.fitting.recipe import Recipe, RecipeOptions, one_line
+from ansatz.fitting.recipe import Recipe, one_line
+from ansatz.fitting.recipe_options import RecipeOptions
 from ansatz.fitting.request import Request, fit_settings, refuse_foreign, settings_of
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
-from ansatz.training import choose_device
+from ansatz.training import Penalty, choose_device
 
 if TYPE_CHECKING:
     from ansatz.fitting.problem import Problem
@@ -174,6 +175,12 @@ class Settings:
         return self.network == "linear"
 
     @property
+    def penalty(self) -> Penalty | None:
+        """The penalty that was asked for."""
+        given = self.get("penalty")
+        return None if given is None else Penalty.read(given)
+
+    @property
     def trainer_options(self) -> dict[str, Any]:
         """The options of :class:`~ansatz.training.Trainer`."""
         return {
@@ -301,13 +308,17 @@ class Task(NamedTuple):
         choose_device(self.settings.device)
         recipe = self.recipe(job)
         plan = self.plan(recipe, job)
+        if recipe.penalty is not None and not self.is_solved(job):
+            Penalty.read(recipe.penalty).create()
         if isinstance(plan.network, str) and not self.is_solved(job):
             inputs = job.rows.spec or InputSpec.of(1)
             networks.create(plan.network, inputs=inputs, outputs=1, **plan.network_options)
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "layout", "prior", "unranked"}
+_OF_LINEAR = {
+    *("class_weight", "classes", "errors", "formula", "layout", "penalty", "prior", "unranked")
+}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from ansatz.likelihoods import Categorical, CrossEntropy, Likelihood
 from ansatz.likelihoods.averaged import Averaged, merge, merges
@@ -56,10 +57,12 @@ class Combination:
         """Combines the members' raw numbers, ``(N, ..., P)`` each, for the likelihood.
 
         Returns:
-            ``(N, ..., P)`` where members merge into one likelihood, else ``(N, S, ..., P)``.
+            ``(N, ..., P)`` where members merge into one likelihood, else ``(N, S, ..., P)``; with
+            the root of its estimation error behind, where a member is a linear model.
         """
         if not self.merged:
-            return torch.stack(list(raws), 1)
+            widest = max(raw.shape[-1] for raw in raws)
+            return torch.stack([pad(raw, (0, widest - raw.shape[-1])) for raw in raws], 1)
         aligned = [
             self._align(likelihood, raw)
             for likelihood, raw in zip(self.likelihoods, raws, strict=True)

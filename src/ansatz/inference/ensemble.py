@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from ansatz import optim
 from ansatz.data import Batch
 from ansatz.data.batch import take_rows
 from ansatz.errors import ModelError, NumericalError, UsageError
@@ -20,7 +21,8 @@ from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.recalibration import Recalibration, find_factor, for_mixture, kind_of, mean_of
-from ansatz.fitting.recipe import FEW, SMALL, Recipe, require_members
+from ansatz.fitting.recipe import FEW, SMALL, Recipe
+from ansatz.fitting.recipe_options import require_members
 from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
 from ansatz.inference.combination import probability_of_best, stack_weights
@@ -40,6 +42,9 @@ from ansatz.networks import MLP
 from ansatz.seeds import derive
 from ansatz.storage import load_into
 from ansatz.training import History, Supervised, choose_device
+
+IN_TURN = "members were trained one after another, which takes longer: all at once are trained by "
+IN_TURN += "AdamW, without a penalty, at a rate that is a function of the step."
 
 
 class Ensemble(Inference):
@@ -82,7 +87,7 @@ class Ensemble(Inference):
         plain = (
             likelihood.additive and not job.target.classes and plan.options.get("dropout") is None
         )
-        mixed = rows is not None and plain
+        mixed = rows is not None and plain and _can_be_together(plan.recipe)
         members = plan_members(job, plan.recipe, plan.seed, mixed=mixed)
         trained, history = _train(plan, job, likelihood, members, encoder, rows)
         models = [PointPosterior(structure, encoder, each, plan.options) for each in trained]
@@ -93,7 +98,8 @@ class Ensemble(Inference):
             evaluated = _out_of_fold(job, rows, members, models, linear)
         else:
             job, evaluated = evaluate_elements(job, members, models, plan.seed)
-        return combine(job, models, members, linear, evaluated, history, plan.seed)
+        fitted = combine(job, models, members, linear, evaluated, history, plan.seed)
+        return fitted if _can_be_together(plan.recipe) else fitted._replace(notes=(IN_TURN,))
 
     def rebuild(
         self,
@@ -127,6 +133,11 @@ class Ensemble(Inference):
         return posterior
 
 
+def _can_be_together(recipe: Recipe) -> bool:
+    """Tests whether the step of all members can do what a recipe asks for."""
+    return recipe.is_plain and not hasattr(optim.schedules.get(recipe.schedule), "observe")
+
+
 def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
@@ -146,10 +157,12 @@ def _train(
     objective.likelihood.relax_shapes()
     networks = [_member(plan, job, encoder, objective, n) for n in range(len(members))]
     on_cpu = choose_device(plan.trainer_options.get("device", "auto")).type == "cpu"
-    if not on_cpu or not MemberStep.supports(networks[0], objective):
+    together = _can_be_together(plan.recipe) and MemberStep.supports(networks[0], objective)
+    if not on_cpu or not together:
         starts = [(member, objective) for member in networks]
         return _in_turn(plan, job, likelihood, members, encoder, starts)
     recipe, options = plan.recipe, {**plan.trainer_options, **job.trainer_options}
+    options["callbacks"] = plan.options.get("callbacks") or ()
     pairs, history = train_together(
         rows,
         members,
@@ -212,7 +225,7 @@ def _linear(
 
 
 def _compatible(model: PointPosterior, like: PointPosterior) -> bool:
-    mine, theirs = model.likelihood, like.likelihood
+    mine, theirs = model.trained.likelihood, like.likelihood
     names = [name for name, _ in theirs.named_parameters()]
     same = [name for name, _ in mine.named_parameters()] == names and mine.name == theirs.name
     return same and not theirs.event_ndim and theirs.has_distribution

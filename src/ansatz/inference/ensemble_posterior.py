@@ -104,10 +104,19 @@ class EnsemblePosterior:
         for likelihood in mixed.likelihoods:
             likelihood.to(kind)
         words = {"members": len(mixed.likelihoods), "weights": mixed.weights.tolist()}
+        parts = [member.composition(kind) for member in self.members]
+
+        def combine(raws: list[Tensor]) -> Tensor:
+            left, found = list(raws), []
+            for part in parts:
+                own, left = left[: len(part.members)], left[len(part.members) :]
+                found.append(own[0] if part.combine is None else part.combine(own))
+            return mixed.serve(found)
+
         return Composition(
-            [(member.encoder, member.trained) for member in self.members],
+            [member for part in parts for member in part.members],
             mixed.likelihood.to(kind),
-            mixed.serve,
+            combine,
             {**words, "factor": mixed.factor},
         )
 
@@ -116,7 +125,7 @@ class EnsemblePosterior:
         parts = [trained.tensors() for trained in self.networks]
         found = {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
         if self.linear is not None:
-            own = self.linear.trained.tensors()
+            own = self.linear.tensors()
             found |= {f"linear.{name}": value for name, value in own.items()}
         if self.combination.merged:
             served = self.combination.likelihood.state_dict()
@@ -131,7 +140,7 @@ class EnsemblePosterior:
             "linear": None,
         }
         if self.linear is not None:
-            likelihood = self.linear.likelihood
+            likelihood = self.linear.trained.likelihood
             *_, last = (
                 m for m in self.linear.trained.network.modules() if isinstance(m, nn.Linear)
             )

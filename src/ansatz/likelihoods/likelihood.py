@@ -1,6 +1,8 @@
 """The contract of likelihoods: how a network's raw numbers describe an outcome."""
 
+import inspect
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, ClassVar
 
 import torch
@@ -40,6 +42,12 @@ class Likelihood(Resized):
     support: ClassVar[Support] = "any"  # the outcomes that check accepts
     options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Gives ``loss`` of every likelihood the argument ``axis``."""
+        super().__init_subclass__(**options)
+        if "loss" in vars(cls):
+            cls.loss = takes_axis(cls.loss)  # type: ignore[method-assign]
+
     def __new__(cls, *args: Any, **options: Any) -> "Likelihood":
         """Remembers the options, so that a saved model can name them."""
         likelihood = super().__new__(cls)
@@ -73,7 +81,11 @@ class Likelihood(Resized):
         """
 
     def loss(self, raw: Tensor, y: Any) -> Tensor:
-        """One number per outcome: the negative log-likelihood, or the loss."""
+        """One number per outcome: the negative log-likelihood, or the loss.
+
+        ``loss(raw, y, axis=1)`` takes raw numbers along axis 1, ``(B, P, *size)``, as networks on
+        grids and torch's losses have them; the last axis is the default.
+        """
         require_same_shape(self.name, raw, y)
         return -self.distribution(raw).log_prob(y)
 
@@ -135,6 +147,21 @@ class Likelihood(Resized):
         return (y - mu) / self.variance_function(mu).sqrt()
 
 
+def takes_axis(loss: Callable[[Any, Tensor, Any], Tensor]) -> Callable[..., Tensor]:
+    """Adds ``axis``, where the raw numbers of an outcome are, to a loss that has them last."""
+    if "axis" in inspect.signature(loss).parameters:
+        return loss
+
+    @wraps(loss)
+    def wrapped(self: Any, raw: Tensor, y: Any, axis: int = -1) -> Tensor:
+        return loss(self, raw if axis == -1 else raw.movedim(axis, -1), y)
+
+    return wrapped
+
+
+Likelihood.loss = takes_axis(Likelihood.loss)  # type: ignore[method-assign]
+
+
 class Dispersed(Likelihood):
     """A likelihood with a dispersion that is predicted from x, constant, or known."""
 
@@ -167,10 +194,9 @@ def _advice(raw: Tensor, y: Tensor, event: tuple[int, ...]) -> str:
         return ""
     if raw.shape == y.shape:
         return " One raw number per outcome needs an axis of its own: raw.unsqueeze(-1)."
-    first = (raw.shape[0], *raw.shape[2:]) == y.shape
-    return (
-        " The raw numbers of a network on grids come second: raw.movedim(1, -1)." if first else ""
-    )
+    if (raw.shape[0], *raw.shape[2:]) != y.shape:
+        return ""
+    return " The raw numbers of a network on grids come second: loss(raw, y, axis=1)."
 
 
 def expand_weight(weight: Tensor, y: Tensor) -> Tensor:

@@ -76,6 +76,11 @@ class RankingDistribution(Distribution):
         return self.scores.sort(dim=-1, descending=True, stable=True).indices
 
     @property
+    def entropy(self) -> Tensor:
+        """No closed form: a sum over all orders."""
+        raise TypeError("RankingDistribution has no closed form of its entropy.")
+
+    @property
     def ranks(self) -> Tensor:
         """E[rank of item k], 1 for the first, ``(..., K)``: 1 + sum_j P(j is ahead of k)."""
         ahead = torch.sigmoid(self.scores.unsqueeze(-2) - self.scores.unsqueeze(-1))

@@ -12,6 +12,11 @@ class _Moved(Distribution):
     _inside: Distribution
     _log_slope: Tensor  # the log of the slope of _in
 
+    @property
+    def reparameterized(self) -> bool:  # type: ignore[override]
+        """Whether the base is."""
+        return self._inside.reparameterized and not self._inside.discrete
+
     def _in(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 

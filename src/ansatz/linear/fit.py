@@ -25,6 +25,7 @@ from ansatz.linear.row_loss import Constants
 
 # Adding a number to every outcome adds it to the intercept, and changes nothing else.
 SHIFTED = ("normal", "laplace", "student_t", "mse", "mae", "huber", "tukey")
+SHIFTED += ("charbonnier", "cauchy", "geman_mcclure", "welsch")
 
 
 def fit_linear(

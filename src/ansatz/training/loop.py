@@ -71,6 +71,7 @@ class Loop:
         *,
         plan: StepBudget,
         patience: int | None,
+        min_improvement: float,
         average: Averaging | None,
         callbacks: Callbacks,
         device: torch.device,
@@ -86,7 +87,7 @@ class Loop:
         self.history = History()
         # An ensemble's members stop one by one, which their step sees to.
         own = getattr(step, "stopping", EarlyStopping)
-        self.stopping: Stopping = own(patience)
+        self.stopping: Stopping = own(patience, min_improvement)
         self.number = self.epoch = self.position = 0  # steps in all; batch `position` of `epoch`
         self.evaluated = 0  # the step of the last evaluation
         self.total = self.count = 0.0  # of the training loss since then

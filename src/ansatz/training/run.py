@@ -153,21 +153,35 @@ class Stopping(Protocol):
 
 
 class EarlyStopping:
-    """Stops after a number of evaluations without a new lowest loss."""
+    r"""Stops after a number of evaluations without progress.
 
-    def __init__(self, patience: int | None) -> None:
-        if patience is not None and patience < 1:
-            raise UsageError(f"patience must be at least 1 evaluation, got {patience}.")
-        self.patience = patience
-        self.best, self.waited = math.inf, 0
+    A loss l is progress where it is lower than at the last progress by more than
+
+    .. math:: m \cdot \min(1, \; l_1 - \min_t l_t)
+
+    with :math:`m` the ``min_improvement`` and :math:`l_1` the first loss. The measure does not
+    change with the unit of the loss while its gain is below 1, and is never more than m nats per
+    row. Any new lowest loss is still the best one, whose weights are kept.
+    """
+
+    def __init__(self, patience: int | None, min_improvement: float = 0.0) -> None:
+        check_stopping(patience, min_improvement)
+        self.patience, self.min_improvement = patience, min_improvement
+        self.best = self.first = self.progress = math.inf
+        self.waited = 0
 
     def observe(self, loss: float) -> bool:
         """True when ``loss`` is the lowest so far."""
-        if loss < self.best:
-            self.best, self.waited = loss, 0
-            return True
-        self.waited += 1
-        return False
+        if self.first == math.inf:
+            self.first = loss
+        is_best = loss < self.best
+        self.best = min(loss, self.best)
+        margin = self.min_improvement * min(1.0, self.first - self.best)
+        if loss < self.progress - margin:
+            self.progress, self.waited = loss, 0
+        else:
+            self.waited += 1
+        return is_best
 
     @property
     def exhausted(self) -> bool:
@@ -175,13 +189,26 @@ class EarlyStopping:
         return self.patience is not None and self.waited >= self.patience
 
     def state_dict(self) -> dict[str, Any]:
-        """The lowest loss (None before the first) and the evaluations since."""
-        return {"best": None if self.best == math.inf else self.best, "waited": self.waited}
+        """The losses that later ones are compared with (None before the first), and the wait."""
+        seen = {"best": self.best, "first": self.first, "progress": self.progress}
+        plain = {name: None if value == math.inf else value for name, value in seen.items()}
+        return {**plain, "waited": self.waited}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave."""
         self.best = math.inf if state["best"] is None else float(state["best"])
+        for name in ("first", "progress"):
+            value = state.get(name, state["best"])  # runs of before had no such numbers
+            setattr(self, name, math.inf if value is None else float(value))
         self.waited = int(state["waited"])
+
+
+def check_stopping(patience: int | None, min_improvement: float) -> None:
+    """Refuses settings of early stopping that are out of range."""
+    if patience is not None and patience < 1:
+        raise UsageError(f"patience must be at least 1 evaluation, got {patience}.")
+    if not 0 <= min_improvement < math.inf:
+        raise UsageError(f"min_improvement must be a number from 0 on, got {min_improvement}.")
 
 
 Average = Literal["ema", "swa"]

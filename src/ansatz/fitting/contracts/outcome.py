@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Given, Model
     from ansatz.fitting.task import Settings
+    from ansatz.training import Penalty
 
 Metrics = dict[str, float | None]
 PROBABILITIES = (
@@ -124,12 +125,18 @@ class Outcome(Protocol):
         """The likelihood of such outcomes; with a constant dispersion where rows are few."""
         ...
 
-    def solve(self, structure: "Structure", likelihood: Likelihood, job: "Job") -> "LinearBaseline":
-        """The exact linear model of the outcomes."""
+    def solve(
+        self,
+        structure: "Structure",
+        likelihood: Likelihood,
+        job: "Job",
+        penalty: "Penalty | None" = None,
+    ) -> "LinearBaseline":
+        """The exact linear model of the outcomes, penalised if that is asked for."""
         names = None if self.labels is None else [str(name) for name in self.labels]
         if names is None and likelihood.name in ("dirichlet", "multivariate_normal"):
             names = list(self.names)  # of a vector's numbers
-        found = structure.linear(likelihood, job, class_names=names, null=True)
+        found = structure.linear(likelihood, job, class_names=names, null=True, penalty=penalty)
         assert found is not None
         return found
 

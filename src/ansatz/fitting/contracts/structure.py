@@ -16,7 +16,7 @@ from ansatz.fitting.contracts.rows import Encoder, Rows
 from ansatz.fitting.space import Space, network_space, training_space
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
-from ansatz.training import Supervised
+from ansatz.training import Penalty, Supervised
 
 if TYPE_CHECKING:
     from ansatz.fitting.column_roles import ColumnRoles
@@ -275,6 +275,7 @@ class Structure(Protocol):
         *,
         class_names: list[str] | None = None,
         null: bool = False,
+        penalty: Penalty | None = None,
     ) -> LinearBaseline | None:
         """The exact linear model of a likelihood; None where there is none that is solved."""
         return None

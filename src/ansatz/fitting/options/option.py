@@ -9,9 +9,9 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, ge
 
 from ansatz.errors import ModelError, UsageError
 
-MODEL, ROWS, RUN = "The model", "Rows and columns", "The run"
+MODEL, TRAINING, ROWS, RUN = "The model", "The training", "Rows and columns", "The run"
 IMAGES, READING = "Images, signals and volumes", "Reading the table"
-PANELS = ("The search", MODEL, ROWS, IMAGES, RUN, READING)  # in the order of --help
+PANELS = ("The search", MODEL, TRAINING, ROWS, IMAGES, RUN, READING)  # in the order of --help
 
 F = TypeVar("F", bound=Callable[..., Any])
 

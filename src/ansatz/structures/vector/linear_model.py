@@ -9,15 +9,18 @@ from torch import nn
 
 from ansatz import networks, structures
 from ansatz.data import Preprocessor
+from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import LinearBaseline
 from ansatz.fitting.job import Job
+from ansatz.fitting.linear_posterior import LinearPosterior
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import fit_linear, join_targets
+from ansatz.linear.predictive import EstimationError
 from ansatz.structures.vector.formula_preprocessor import learn_preprocessor
 from ansatz.structures.vector.rows import TableEncoder, TableRows
-from ansatz.training import Supervised
+from ansatz.training import Penalty, Supervised
 
 
 def fit_linear_model(
@@ -27,6 +30,7 @@ def fit_linear_model(
     dispersion: Dispersion | None = None,
     class_names: Sequence[str] | None = None,
     null: bool = True,
+    penalty: Penalty | None = None,
 ) -> LinearBaseline:
     """The maximum-likelihood linear model of each target, as one model of the table.
 
@@ -37,7 +41,10 @@ def fit_linear_model(
             the likelihood was made with an explicit ``dispersion="predicted"``.
         class_names: names of the classes.
         null: whether the model without x is fitted too, for the summary.
+        penalty: on the coefficients; None fits by maximum likelihood.
     """
+    if penalty is not None:
+        raise UsageError(f"penalty={penalty}: a linear model is fitted by maximum likelihood.")
     if dispersion is None:
         chosen = getattr(likelihood, "likelihood", likelihood).options.get("dispersion")
         dispersion = "predicted" if chosen == "predicted" else "constant"
@@ -74,16 +81,22 @@ def fit_linear_model(
         solved, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
     network = networks.create("linear", inputs=preprocessor.spec, outputs=solved.out_features)
     network.output = solved
-    return LinearBaseline(linear_posterior(preprocessor, network, objective), fits)
+    error = EstimationError.of(fits, bool(job.target.shape))
+    return LinearBaseline(linear_posterior(preprocessor, network, objective, error), fits)
 
 
 def linear_posterior(
-    preprocessor: Preprocessor, network: nn.Module, objective: Supervised
+    preprocessor: Preprocessor,
+    network: nn.Module,
+    objective: Supervised,
+    error: EstimationError | None = None,
 ) -> PointPosterior:
-    """A solved linear map with its preprocessing and its likelihood."""
-    structure = structures.create("vector")
+    """A solved linear map with its preprocessing, its likelihood and its estimation error."""
+    structure, encoder = structures.create("vector"), TableEncoder(preprocessor)
     trained = Trained(network, objective, "linear", {})
-    return PointPosterior(structure, TableEncoder(preprocessor), trained)
+    if error is None:
+        return PointPosterior(structure, encoder, trained)
+    return LinearPosterior(structure, encoder, trained, error)
 
 
 def _named(feature: str, names: Sequence[str]) -> str:

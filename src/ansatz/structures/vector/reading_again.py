@@ -48,11 +48,11 @@ def evaluate_stream(
         y, _ = model.outcome.encode(
             model.column_roles.outcomes(frame), model.task.settings, reset=False
         )
-        pooled.add(estimator.evaluate(frame), torch.from_numpy(np.array(y)), mass)
+        pooled.add(estimator.evaluate(frame, warn=False), torch.from_numpy(np.array(y)), mass)
     if sample.seen == 0:
         raise DataError("there are no rows to evaluate by.")
     rows = sample.frame
-    metrics = estimator.evaluate(rows)
+    metrics = estimator.evaluate(rows, warn=False)
     if sample.complete:
         return StreamedEvaluation(metrics, sample.seen, [], sample.seen)
     left = pooled.left(name for name, value in metrics.items() if value is not None)

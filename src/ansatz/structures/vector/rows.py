@@ -72,10 +72,11 @@ class TableRows:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The rows as a frame; the columns of an array are called x0, x1, ..."""
+        """The rows as a frame; the columns of an array without names are called x1, x2, ..."""
         if isinstance(self.values, pd.DataFrame):
             return self.values
-        return pd.DataFrame(self.values, columns=[f"x{k}" for k in range(self.values.shape[1])])
+        names = self.names or [f"x{k}" for k in range(1, self.values.shape[1] + 1)]
+        return pd.DataFrame(self.values, columns=names)
 
     def like(self, frame: pd.DataFrame) -> Self:
         """Rows with other values of the same columns."""

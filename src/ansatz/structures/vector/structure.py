@@ -20,6 +20,7 @@ from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Feed, LinearBaseline, TableParts
 from ansatz.fitting.job import Job
+from ansatz.fitting.linear_posterior import rebuild_linear
 from ansatz.fitting.model import Model, PointPosterior, Trained
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.read_again import Notify, ReadAgain
@@ -46,7 +47,7 @@ from ansatz.structures.vector.rows import TableEncoder, TableRows, bent_columns,
 from ansatz.structures.vector.stream_rows import stream_recipe, stream_source
 from ansatz.structures.vector.streaming import split_stream, streaming
 from ansatz.symmetry import Group
-from ansatz.training import Supervised
+from ansatz.training import Penalty, Supervised
 
 STREAMED = 8_192  # of a stream: hidden layers are wide
 
@@ -242,8 +243,11 @@ class Vector(TensorStructure):
         *,
         class_names: list[str] | None = None,
         null: bool = False,
+        penalty: Penalty | None = None,
     ) -> LinearBaseline:
-        return fit_linear_model(likelihood, job, class_names=class_names, null=null)
+        return fit_linear_model(
+            likelihood, job, class_names=class_names, null=null, penalty=penalty
+        )
 
     def constant(self, objective: Supervised, job: Job) -> PointPosterior:
         assert objective.shift is not None
@@ -301,7 +305,8 @@ class Vector(TensorStructure):
         for name, part in (("network", network.double()), ("objective", objective)):
             own = {n.removeprefix(f"{name}."): t for n, t in tensors.items() if n.startswith(name)}
             load_into(part, own, where="weights.safetensors")
-        return linear_posterior(preprocessor, network, objective)
+        trained = Trained(network, objective, "linear", {})
+        return rebuild_linear(self, TableEncoder(preprocessor), trained, tensors)
 
     # Search and export.
 

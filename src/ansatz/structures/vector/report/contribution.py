@@ -38,7 +38,7 @@ class VectorReport(Contribution):
         return _CHAPTERS
 
     def features(self, rows: TableRows) -> "pd.DataFrame":
-        """Returns features as a frame; columns of an array are named x0, x1, ..."""
+        """Returns features as a frame; columns of an array without names are x1, x2, ..."""
         return rows.frame
 
     def inputs(self, features: Any, job: "Job") -> TableRows:
