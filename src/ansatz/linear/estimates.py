@@ -28,7 +28,8 @@ class Estimates(NamedTuple):
         >>> import torch
         >>> from ansatz.likelihoods import Poisson
         >>> from ansatz.linear import Estimates, fit_linear
-        >>> fit = fit_linear(Poisson(), torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2, 4, 9]))
+        >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+        >>> fit = fit_linear(Poisson(), x, y)
         >>> Estimates.of(fit).names
         ('(Intercept)', 'x1')
     """
