@@ -94,7 +94,7 @@ class Request(NamedTuple):
         Those of the likelihood and of networks other than the default keep their owner's name:
         their constructors check them.
         """
-        named = ("pretrained", "freeze", "formula", "errors", *declared(TrainingOptions))
+        named = ("pretrained", "freeze", "formula", "errors", "impute", *declared(TrainingOptions))
         given = cast(dict[str, Any], self.given)
         found: dict[str, Any] = {name: given[name] for name in named if name in given}
         for key, value in (self.given.get("options") or {}).items():

@@ -317,7 +317,17 @@ class Task(NamedTuple):
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
 _OF_LINEAR = {
-    *("class_weight", "classes", "errors", "formula", "layout", "penalty", "prior", "unranked")
+    *(
+        "class_weight",
+        "classes",
+        "errors",
+        "formula",
+        "impute",
+        "layout",
+        "penalty",
+        "prior",
+        "unranked",
+    )
 }
 
 
