@@ -36,6 +36,7 @@ from ansatz.data.registry import register as register
 from ansatz.data.registry import registry as registry
 from ansatz.data.source import Source as Source
 from ansatz.data.source import TensorSource as TensorSource
+from ansatz.data.spelling import Spelling as Spelling
 from ansatz.data.split import Split as Split
 from ansatz.data.split import fold_numbers as fold_numbers
 from ansatz.data.split import split_rows as split_rows

@@ -9,6 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from ansatz.data.categorical import spelled
+from ansatz.data.spelling import Spelling, find_spelling
 from ansatz.errors import DataError, UsageError
 
 
@@ -28,6 +30,7 @@ class ColumnRoles(BaseModel):
         exposure: its logarithm is added to the linear predictor.
         group: rows alike in it stay on one side of every split.
         time: splits are forward in it.
+        spellings: how columns of text among these spell numbers, like ``$1,234.50``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -45,6 +48,7 @@ class ColumnRoles(BaseModel):
     group: str | None = None
     time: str | None = None
     formula: str | None = None  # whose variables are the features
+    spellings: dict[str, Spelling] = {}  # of columns whose text is numbers
 
     def check(self, frame: pd.DataFrame, origin: str) -> None:
         """Every column that is named exists, and none has two uses."""
@@ -79,6 +83,26 @@ class ColumnRoles(BaseModel):
                 found = fnmatch.filter(map(str, frame.columns), name) or [name]
             names += [column for column in found if column not in names]
         return self.model_copy(update={"target": names})
+
+    def find_spellings(self, frame: pd.DataFrame, *, target: bool = True) -> "ColumnRoles":
+        """Finds out how columns of text spell numbers; the ``target`` may be words."""
+        quantities = [self.entry, self.lower, self.upper, self.trials, self.weights]
+        quantities += [self.offset, self.exposure, *(self.target if target else ())]
+        found = {}
+        for name in quantities:
+            if name is not None and pd.api.types.is_string_dtype(frame[name].dtype):
+                codes, levels = spelled(frame[name])
+                rule = find_spelling(name, levels, codes)
+                if rule is not None and not rule.format:
+                    found[name] = rule
+        return self.model_copy(update={"spellings": found}) if found else self
+
+    def plain(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table with numbers where the columns of these roles spell them."""
+        present = {name: rule for name, rule in self.spellings.items() if name in frame.columns}
+        if not present:
+            return frame
+        return frame.assign(**{name: rule.read(frame[name]) for name, rule in present.items()})
 
     def _check_together(self) -> None:
         """Options that need or exclude each other."""
@@ -117,17 +141,22 @@ class ColumnRoles(BaseModel):
 
         A survival frame has the columns time and event, or lower and upper, and entry.
         """
-        missing = [name for name in self.outcome_columns if name not in frame.columns]
-        if missing:
-            raise DataError(f"the table has no target column '{missing[0]}'.")
+        self._check_outcomes(frame)
         if self.is_survival:
             return self._survival(frame)
         if self.trials is not None:
             return frame[[self.target[0], self.trials]]
         return frame[self.target[0]] if len(self.target) == 1 else frame[self.target]
 
+    def _check_outcomes(self, frame: pd.DataFrame) -> None:
+        names = [*self.outcome_columns, *([self._event_of(frame)[0]] if self.event else [])]
+        missing = [name for name in names if name not in frame.columns]
+        if missing:
+            raise DataError(f"the table has no target column '{missing[0]}'.")
+
     def known(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows have an outcome; an interval may be open on one side."""
+        self._check_outcomes(frame)
         if self.lower is not None:
             found = frame[[self.lower, self.upper]].notna().any(axis=1)
         else:

@@ -24,6 +24,7 @@ from ansatz.fitting.split import (
     SplitJob,
     are_duplicates,
     describe_duplicates,
+    describe_late_rows,
     folds_of,
     holdout_share,
     split,
@@ -99,6 +100,7 @@ def _fit(
         if keys is not None:
             model.row_keys = np.unique(keys[rows.parts.learn])
             seen += describe_duplicates(keys)
+        seen += describe_late_rows(job, rows.parts)
         seen += model.outcome.unseen(rows.learn, rows.test)
     notes = [
         *rows.notes,
@@ -144,7 +146,7 @@ def _fit(
             request=request.record(),
             column_roles=(
                 request.column_roles() if problem.has_own_columns else problem.column_roles
-            ).model_dump(),
+            ).model_dump(exclude={"spellings"}),
             test=test,
             given=own,
             holdout=holdout,

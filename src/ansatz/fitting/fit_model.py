@@ -76,10 +76,10 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     errors = task.settings.get("errors", "classical" if job.group is None else "cluster")
     if errors not in get_args(Errors):
         raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
-    job = job._replace(errors=errors)
+    own = job._replace(errors=errors)
     if task.settings.get("impute"):
-        job = job._replace(impute=(int(task.settings.get("impute")), task.settings.seed))
-    found = task.outcome.solve(task.structure, likelihood, job, task.settings.penalty)
+        own = own._replace(impute=(int(task.settings.get("impute")), task.settings.seed))
+    found = task.outcome.solve(task.structure, likelihood, own, task.settings.penalty)
     steps = max((fit.iterations for fit in found.fits), default=1)
     return Model(
         task,

@@ -86,7 +86,7 @@ class Request(NamedTuple):
         from ansatz.fitting.column_roles import ColumnRoles
 
         options = cast(dict[str, Any], self.options)
-        return ColumnRoles(**{name: options[name] for name in ColumnRoles.model_fields})
+        return ColumnRoles(**{n: options[n] for n in ColumnRoles.model_fields if n in options})
 
     def settings(self) -> dict[str, Any]:
         """The options of network, likelihood and training; ``owner.key`` is the key of its owner.
@@ -94,9 +94,9 @@ class Request(NamedTuple):
         Those of the likelihood and of networks other than the default keep their owner's name:
         their constructors check them.
         """
-        named = ("pretrained", "freeze", "formula", "errors", "impute", *declared(TrainingOptions))
-        given = cast(dict[str, Any], self.given)
-        found: dict[str, Any] = {name: given[name] for name in named if name in given}
+        # Settings that have a flag of their own.
+        own = fit_settings() | {"pretrained", "freeze", *declared(TrainingOptions)}
+        found: dict[str, Any] = {k: v for k, v in self.given.items() if k in own}
         for key, value in (self.given.get("options") or {}).items():
             owner, dot, name = key.partition(".")
             if dot and owner not in {*OWNERS, "likelihood"}:

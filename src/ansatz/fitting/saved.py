@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from torch import Tensor, nn
 
 from ansatz import inference, likelihoods, networks, outcomes, structures
-from ansatz.errors import AnsatzError, ModelError, UsageError
+from ansatz.errors import ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.model import Model, Trained, estimator_of
 from ansatz.fitting.recalibration import Recalibration
-from ansatz.fitting.recipe import Recipe, one_line
+from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.recipe_options import plain_augment
 from ansatz.fitting.request import fit_settings
 from ansatz.fitting.specification import (
@@ -47,6 +46,7 @@ from ansatz.storage import (
     verify_folder,
     write_folder,
 )
+from ansatz.storage.decoding import decoding
 from ansatz.training import History, Supervised
 
 _DEFAULTS: dict[str, Any] = {  # of arguments that JSON cannot hold, or that older models lack
@@ -130,7 +130,7 @@ def load_model(folder: str | Path, *, network: nn.Module | None = None) -> Model
     """Loads the model saved in ``folder``, after verifying its checksums."""
     path = Path(folder)
     manifest = verify_folder(path, "model")
-    try:
+    with decoding(path / "ansatz.json", to=ModelError):
         record = Specification.read(read_json(path / "ansatz.json"))
         model = _rebuild(record, path, network, manifest.files)
         if "conformal.safetensors" in manifest.files:
@@ -143,19 +143,6 @@ def load_model(folder: str | Path, *, network: nn.Module | None = None) -> Model
             packed = read_json(path / "optimizer.json")
             tensors = read_tensors(path / "optimizer.safetensors")
             model.optimizer_state = unpack_state(packed, tensors)
-    except ValidationError as error:
-        raise ModelError(f"{path / 'ansatz.json'}: {one_line(error)}") from None
-    except ModelError as error:
-        if str(path) in str(error):
-            raise
-        raise ModelError(f"{path / 'ansatz.json'}: {error}") from None
-    except KeyError as error:
-        raise ModelError(f"{path / 'ansatz.json'}: it lacks {error}") from None
-    except (
-        *(AnsatzError, ValueError, TypeError, LookupError),
-        *(ArithmeticError, RuntimeError, AttributeError, AssertionError),
-    ) as error:  # a likelihood, a network or a state that its own checks refuse
-        raise ModelError(f"{path / 'ansatz.json'}: {str(error).splitlines()[0]}") from None
     return model
 
 

@@ -12,7 +12,9 @@ from ansatz.data.batch import Batch, first_tensor, to_device
 from ansatz.data.source import Source
 from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
+from ansatz.storage.decoding import decoding
 from ansatz.storage.run_folder import RunFolder, Saved
+from ansatz.training.loop_state import LoopState
 from ansatz.training.machine import (
     Signals,
     has_shards,
@@ -360,17 +362,12 @@ class Loop:
 
     def load(self, saved: Saved) -> None:
         """Goes back to a checkpoint."""
-        where = str(saved.path)
-        _load_weights(self.step, saved.weights, where)
-        state = saved.state
-        try:
+        with decoding(saved.path, "checkpoint of this run", to=ModelError):
+            state = saved.state
+            LoopState.of(state, weights=moving(self.step), source=self.train)
+            _load_weights(self.step, saved.weights, str(saved.path))
             self.step.load_state_dict(state["step"])
             self._load_rest(state)
-        except (KeyError, ValueError, TypeError, RuntimeError) as error:
-            raise ModelError(
-                f"{where} does not fit this step or network: {error}. "
-                "Resume with the settings of the run."
-            ) from error
         self._set_events()
 
     def _load_rest(self, state: dict[str, Any]) -> None:

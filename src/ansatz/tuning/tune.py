@@ -179,7 +179,7 @@ def _fingerprint(inner: InnerFolds, whole: Space) -> dict[str, str]:
     settings = {
         "options": {name: repr(value) for name, value in inner.request.settings().items()},
         "settings": [options["inference"], options["seed"], options["device"]],
-        "column_roles": problem.column_roles.model_dump(),
+        "column_roles": problem.column_roles.model_dump(exclude={"spellings"}),
         "columns": [(column.name, column.role) for column in problem.columns],
         "likelihoods": [inner.likelihood, *problem.candidates],
         "network": inner.network,

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, va
 from torch import Tensor
 
 from ansatz.data import Column, Preprocessor, as_frame, infer_columns, is_frame
+from ansatz.data.columns import plain_columns
 from ansatz.data.keys import cell_keys
 from ansatz.spec import InputSpec
 
@@ -115,7 +116,7 @@ def read_table_rows(
             _check_feature_names(estimator, frame, reset=reset)
             _check_n_features(estimator, frame, reset=reset)
             inferred = infer_columns(frame) if columns is None else columns
-            return TableRows(frame, inferred, formula=formula)
+            return TableRows(plain_columns(frame, inferred), inferred, formula=formula)
         X = frame
     values = validate_data(
         estimator,

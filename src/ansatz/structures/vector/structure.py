@@ -108,8 +108,9 @@ class Vector(TensorStructure):
         return read_table_rows(X, estimator=estimator, columns=known, reset=reset)
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
-        column_roles, frame = model.column_roles, as_frame(table)
+        column_roles = model.column_roles
         assert column_roles is not None
+        frame = column_roles.plain(as_frame(table))
         # A table without columns has no names.
         names = list(model.features["names"] or ())
         absent = [name for name in names if name not in frame.columns]
