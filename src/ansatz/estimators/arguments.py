@@ -68,6 +68,8 @@ class Arguments(TypedDict, total=False):
         errors: standard errors of a linear model: ``"classical"``, ``"HC0"`` to ``"HC3"``, which
             allow any variance, or ``"cluster"``, which allows dependence within ``groups``; by
             default the latter where ``fit`` gets groups.
+        impute: completed tables of a linear model: missing values are imputed that often by
+            chained equations, and the fits pooled by Rubin's rules; 20 is usual.
         augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
             allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
             of :mod:`ansatz.data.augmentation`; None follows the recipe.
@@ -119,6 +121,7 @@ class Arguments(TypedDict, total=False):
     bins: int | None
     formula: str | None
     errors: str | None
+    impute: int | None
     augment: Augment | None
     pretrained: str | Path | None
     freeze: str | int | Sequence[int] | None

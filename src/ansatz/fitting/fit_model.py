@@ -36,10 +36,12 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
-    if task.settings.get("errors") and not task.settings.is_linear:
-        raise UsageError(
-            "errors are standard errors of coefficients: they go with network='linear'."
-        )
+    for name in ("errors", "impute"):
+        if task.settings.get(name) and not task.settings.is_linear:
+            raise UsageError(
+                f"'{name}' is about coefficients and their standard errors: it goes with "
+                "network='linear'."
+            )
     task.outcome.begin(likelihood, job)
     learn, aside = job, None
     if task.settings.get("calibration"):
@@ -82,6 +84,8 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     if errors not in get_args(Errors):
         raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
     own = job._replace(errors=errors)
+    if task.settings.get("impute"):
+        own = own._replace(impute=(int(task.settings.get("impute")), task.settings.seed))
     found = task.outcome.solve(task.structure, likelihood, own, task.settings.penalty)
     steps = max((fit.iterations for fit in found.fits), default=1)
     return Model(

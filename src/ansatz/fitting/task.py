@@ -395,8 +395,8 @@ class Task(NamedTuple):
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "layout", "penalty", "prior"}
-_OF_LINEAR |= {"unranked"}
+_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "penalty"}
+_OF_LINEAR |= {"prior", "unranked"}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:

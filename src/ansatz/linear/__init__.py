@@ -20,3 +20,6 @@ from ansatz.linear.nested_tests import NestedTest as NestedTest
 from ansatz.linear.nested_tests import f_test as f_test
 from ansatz.linear.nested_tests import likelihood_ratio_test as likelihood_ratio_test
 from ansatz.linear.nested_tests import wald_test as wald_test
+from ansatz.linear.imputation import Pooled as Pooled
+from ansatz.linear.imputation import impute as impute
+from ansatz.linear.imputation import pool as pool
