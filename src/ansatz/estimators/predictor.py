@@ -160,7 +160,14 @@ class Predictor(BaseEstimator):
         if not recalibrated:
             return self._without_recalibration().predict_dist(X, offset=offset, trials=trials)
         rows = self._given(X, offset, trials)
-        return distribution_of(self.model_.predictive(rows.rows, rows.offset), rows.trials)
+        found = distribution_of(self.model_.predictive(rows.rows, rows.offset), rows.trials)
+        if found.members is None:
+            parts = self.model_.posterior.components
+            found.members = lambda: [
+                (weight, distribution_of(part, rows.trials))
+                for weight, part in parts(rows.rows, rows.offset)
+            ]
+        return found
 
     def _without_recalibration(self) -> Self:
         """This model with the predictive that it had before recalibration."""

@@ -115,6 +115,7 @@ def _fit(
         *model.notes,
         *model.outcome.notes(model),
         *scores.messages,
+        *_second_opinion(request, model, rows),
         *_duplicates(model, job, keys, rows.parts),
     ]
     result = Fit(
@@ -205,6 +206,13 @@ def _notes_on(choice: LikelihoodChoice | None, folds: bool) -> list[str]:
             f"that, name it: --likelihood {choice.likelihood}."
         )
     return notes
+
+
+def _second_opinion(request: Request, model: Model, rows: SplitJob) -> list[str]:
+    """Compares a likelihood that nobody named with a simpler model on the test rows."""
+    if request.options["likelihood"] is not None or not len(rows.test.y):
+        return []
+    return by_first(lambda: model.outcome.second_opinion(model, rows.learn, rows.test))
 
 
 def _scores(model: Model, job: Job, rows: SplitJob, number: NDArray[np.intp] | None) -> Scores:
