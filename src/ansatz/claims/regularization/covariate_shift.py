@@ -118,7 +118,7 @@ def draw(paper: Figure, finding: Finding) -> None:
         axes.plot(range(1, len(curve) + 1), curve, color=colour, lw=1.1, label=kind)
     axes.set(xlabel="step", ylabel="training loss of a batch, nats", ylim=(0, None))
     axes.set_title("batch norm trains faster, even with the shift put back")
-    axes.legend(loc="upper right", bbox_to_anchor=(1, 0.9))
+    axes.legend(loc="center right")
 
 
 claim = Claim(
