@@ -23,7 +23,9 @@ SECTIONS = {
         "ensembles", "report", "diagnostics", "attribution", "compare", "tune", "augmentation",
         "symmetry", "scale", "export", "cli",
     ),
-    "In your own PyTorch code": ("networks", "image-networks", "convolution", "training"),
+    "In your own PyTorch code": (
+        "networks", "image-networks", "convolution", "training", "your-own",
+    ),
     "Theory": ("claims", "learning-theory", "expressivity", "connectionism"),
     "About": ("glossary", "benchmarks", "formats", "architecture"),
 }  # fmt: skip

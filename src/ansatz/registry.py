@@ -30,21 +30,38 @@ class Registry:
     Args:
         kind: the family's noun in the singular, for error messages ("likelihood").
         members: name -> ``"module:Attribute"``, or the object itself.
+        aliases: other names of members, which no list shows.
+
+    A name may be written in capitals, with ``-`` or without ``_``: ``LogNormal``, ``log-normal``.
     """
 
-    def __init__(self, kind: str, members: Mapping[str, str | Callable[..., Any]]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        members: Mapping[str, str | Callable[..., Any]],
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
         self.kind = kind
         self._members: dict[str, str | Callable[..., Any]] = dict(members)
+        self._aliases = {_plain(alias): name for alias, name in (aliases or {}).items()}
 
     def names(self) -> list[str]:
         """All names, sorted."""
         return sorted(self._members)
 
+    def canonical(self, name: Any) -> Any:
+        """The name of a member as the registry spells it; an unknown one stays as it is."""
+        if name in self._members or not isinstance(name, str):
+            return name
+        key = _plain(name)
+        return next((n for n in self._members if _plain(n) == key), self._aliases.get(key, name))
+
     def __contains__(self, name: object) -> bool:
-        return name in self._members
+        return self.canonical(name) in self._members
 
     def get(self, name: str) -> Any:
         """The object called ``name``; a wrong name is an error that suggests the nearest one."""
+        name = self.canonical(name)
         member = self._members.get(name) if isinstance(name, str) else None
         if member is None:
             raise UsageError(self._unknown(str(name)))
@@ -73,26 +90,30 @@ class Registry:
 
     def register(self, name: str, member: Callable[..., Any]) -> None:
         """Adds a name of the user's own. It refuses a name that is taken."""
-        if name in self._members:
+        if name in self:
             raise UsageError(f"{self.kind} '{name}' is taken; choose another name.")
         self._members[name] = member
 
     def remove(self, name: str) -> None:
         """Forgets a name, as a test does with its own."""
         self.get(name)
-        del self._members[name]
+        del self._members[self.canonical(name)]
 
     def describe(self, name: str) -> Entry:
         """Name, first sentence and reference, read from the object's docstring."""
-        member = self.get(name)
+        name, member = self.canonical(name), self.get(name)
         text = inspect.getdoc(member) or ""
         summary = re.split(r"(?<=[.!?])\s|\n\n", text.strip(), maxsplit=1)[0]
         return Entry(name, " ".join(summary.split()), _reference(member, text))
 
     def _unknown(self, name: str) -> str:
-        near = difflib.get_close_matches(name, self._members, n=1)
+        near = difflib.get_close_matches(name.lower(), self._members, n=1)
         hint = f" Did you mean '{near[0]}'?" if near else ""
         return f"unknown {self.kind} '{name[:80]}'.{hint} Known: {', '.join(self.names())}."
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name.lower())
 
 
 def _options(member: Callable[..., Any]) -> str:

@@ -14,8 +14,11 @@ from sklearn.exceptions import NotFittedError
 from tests.estimators.conftest import TINY
 from torch import nn
 
+import ansatz
 from ansatz import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
+from ansatz.data import DataWarning
 from ansatz.errors import DataError, NumericalError, UsageError
+from ansatz.likelihoods import Normal
 
 
 def repeated(rows, times):
@@ -369,11 +372,82 @@ def test_a_network_of_ones_own_is_copied_not_trained(numbers):
     model = Regressor(network=own, epochs=200, learning_rate=1e-2).fit(X, y)
     assert all(torch.equal(p, q) for p, q in zip(own.parameters(), before, strict=True))
     assert model.score(X, y) > 0.5
-    with pytest.raises(DataError, match="gives 3 numbers per row, the likelihood needs 1"):
-        Regressor(network=nn.Linear(3, 3), epochs=1).fit(X, y)
+
+
+@pytest.mark.parametrize("rows", [60, 600])
+@pytest.mark.parametrize("outputs, dispersion", [(1, "constant"), (2, "predicted")])
+@pytest.mark.parametrize("likelihood", ["normal", Normal()], ids=["by name", "made"])
+def test_the_outputs_of_a_module_decide_the_dispersion_whatever_the_rows(
+    rows, outputs, dispersion, likelihood
+):
+    X = np.random.default_rng(0).normal(size=(rows, 3))
+    model = Regressor(likelihood, network=nn.Linear(3, outputs), epochs=1).fit(X, X[:, 0])
+    assert model.model_.likelihood.dispersion.kind == dispersion
+    with pytest.raises(UsageError, match=r"gives 3 numbers.* takes 2 \(normal.*or 1 \(normal"):
+        Regressor(likelihood, network=nn.Linear(3, 3), epochs=1).fit(X, X[:, 0])
+
+
+def test_a_dispersion_that_was_asked_for_stays(numbers):
+    X, y = numbers
+    for likelihood, options in (
+        (Normal(dispersion=0.5), {}),
+        ("normal", {"dispersion": "constant"}),
+    ):
+        with pytest.raises(DataError, match="gives 2 numbers per row, the likelihood needs 1"):
+            Regressor(likelihood, likelihood_options=options, network=nn.Linear(3, 2)).fit(X, y)
+
+
+@pytest.mark.parametrize("outputs, name", [(1, "bernoulli"), (2, "categorical")])
+def test_a_module_may_have_one_logit_or_two_for_two_classes(numbers, outputs, name):
+    X, y = numbers
+    model = Classifier(network=nn.Linear(3, outputs), epochs=2).fit(X, y > 0)
+    assert model.model_.likelihood.name == name
+    assert model.predict_proba(X).shape == (60, 2)
+
+
+def test_two_targets_and_images_count_their_outputs_alike(numbers):
+    X, y = numbers
+    both = Regressor(network=nn.Linear(3, 4), epochs=1).fit(X, np.stack([y, y**2], 1))
+    assert both.model_.likelihood.dispersion.kind == "predicted"
+    images = np.random.default_rng(0).normal(size=(12, 1, 6, 6)).astype(np.float32)
+    network = nn.Sequential(nn.Conv2d(1, 2, 6), nn.Flatten(), nn.Linear(2, 2))
+    one = Regressor(network=network, epochs=1).fit(images, y[:12])
+    assert one.model_.likelihood.dispersion.kind == "predicted"
 
 
 def test_a_column_must_vary(numbers):
     _, y = numbers
     with pytest.raises(ValueError, match=r"minimum of 1|0 feature"):
         Regressor(**TINY).fit(np.empty((60, 0)), y)
+
+
+def test_training_rows_are_known_where_a_model_is_evaluated(mixed, tmp_path):
+    frame, y, *_ = mixed
+    model = Regressor(network="linear").fit(frame[:60], y[:60])
+    model.evaluate(frame[60:], y[60:])
+    for each in (model, ansatz.load(model.save(tmp_path / "model"))):
+        with pytest.warns(DataWarning, match="trained on 10 of these 20 rows"):
+            each.evaluate(frame[50:70], y[50:70])
+        with pytest.warns(DataWarning, match="trained on 10 of these 20 rows"):
+            report = each.report(frame[50:70], y[50:70], refits=0)
+        assert "trained on 10 of these 20 rows" in report.verdict[-1]
+        assert "test rows" not in report.page and "rows that were given" in report.page
+    report = model.report(frame[60:], y[60:], refits=0)
+    assert len(report.verdict) == 2 and "rows that were given" not in report.page
+    model.model_.row_keys = None  # as one that an older version saved
+    report = model.report(frame[60:], y[60:], refits=0)
+    assert report.verdict[-1] == "Whether the model was trained on these rows is not known."
+
+
+def test_rows_of_every_pass_are_training_rows(numbers):
+    X, y = numbers[0][:40], numbers[1][:40]
+    model = Regressor(**TINY).partial_fit(X[:10], y[:10]).partial_fit(X[10:20], y[10:20])
+    with pytest.warns(DataWarning, match="trained on 20 of these 40 rows"):
+        model.evaluate(X, y)
+
+
+def test_a_report_calls_columns_by_their_names(numbers):
+    X = pd.DataFrame(numbers[0]).add_prefix("height_")
+    model = Regressor(network="linear").fit(X[:-40], numbers[1][:-40])
+    page = model.report(X[-40:], numbers[1][-40:], refits=0).page
+    assert all(name in page for name in X) and ">x1<" not in page

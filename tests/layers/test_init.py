@@ -102,3 +102,22 @@ def test_a_small_positive_bias_leaves_fewer_relus_dead():
 
     assert not (dead(0.01) & ~dead(0.0)).any()
     assert dead(0.01).sum() < dead(0.0).sum()
+
+
+@pytest.mark.parametrize("kernel, stride, groups", [(3, 1, 1), (2, 2, 1), (4, 2, 2), (5, 2, 1)])
+def test_initialize_keeps_the_mean_square_through_a_transposed_convolution(kernel, stride, groups):
+    """LeCun: Var(output) = Var(input) away from the edge, whatever overlaps."""
+    layer = nn.ConvTranspose2d(32, 64, kernel, stride=stride, groups=groups)
+    initialize(layer, "lecun_normal", generator=torch.Generator().manual_seed(0), bias=0.5)
+    assert (layer.bias == 0.5).all()
+    x = torch.randn(4, 32, 12, 12, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        y = (layer(x) - 0.5)[..., 4:-4, 4:-4]
+    assert (y**2).mean().item() == pytest.approx(1, rel=0.06)
+
+
+def test_a_transposed_convolution_without_overlap_is_orthogonal_place_by_place():
+    layer = nn.ConvTranspose1d(3, 8, 2, stride=2)
+    initialize(layer, "orthogonal", generator=torch.Generator().manual_seed(0))
+    for place in range(2):
+        assert_close(torch.linalg.svdvals(layer.weight[..., place]), torch.ones(3))

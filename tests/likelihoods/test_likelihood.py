@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods import Likelihood, create
 from ansatz.likelihoods.likelihood import (
     unit_and_floor,
     weighted_mean,
@@ -51,3 +51,13 @@ def test_the_floor_knows_rounded_outcomes_from_few_ones(dtype):
     assert resolution([21.6, 50.0, 34.7, 5.1, 5.2]) == pytest.approx(0.1, rel=1e-4)
     irrational = torch.linspace(0, 9, 12).sqrt().tolist()
     assert resolution(irrational) < 0.02  # a thousandth of the spread and no more
+
+
+@pytest.mark.parametrize("name", ["categorical", "cross_entropy", "focal", "normal"])
+def test_raw_numbers_along_axis_1_have_the_loss_of_torch(name):
+    likelihood, raw = create(name), torch.randn(2, 3 if name != "normal" else 2, 4, 5)
+    y = torch.randint(3, (2, 4, 5)) if name != "normal" else torch.randn(2, 4, 5)
+    found = likelihood.loss(raw, y, axis=1)
+    assert_close(found, likelihood.loss(raw.movedim(1, -1), y))
+    if name in ("categorical", "cross_entropy"):
+        assert_close(found, torch.nn.functional.cross_entropy(raw, y, reduction="none"))

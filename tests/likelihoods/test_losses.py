@@ -231,3 +231,39 @@ def test_the_weighted_likelihood_is_minimised_as_a_negative():
     log_p = torch.log_softmax(raw, -1)[torch.arange(50), y]
     assert_close(likelihood.loss(raw, y), -torch.tensor([1.0, 2.0, 3.0])[y] * log_p)
     assert (likelihood.loss(raw, y) >= 0).all()
+
+
+def test_constants_have_the_digits_of_double_precision():
+    raw, y = torch.randn(5, 2), torch.tensor([0, 1, 1, 0, 1])
+    log_p, code = torch.log_softmax(raw, -1), y.unsqueeze(-1)
+    hit = log_p.gather(-1, code).squeeze(-1)
+    weight = torch.tensor([0.1, 0.3])[y]  # float64 in tests
+    assert_close(
+        create("focal", gamma=0.0, alpha=[0.1, 0.3]).loss(raw, y), -weight * hit, rtol=1e-14, atol=0
+    )
+    assert_close(
+        create("cross_entropy", class_weight=[0.1, 0.3]).loss(raw, y),
+        -weight * hit,
+        rtol=1e-14,
+        atol=0,
+    )
+    confusion = [[0.9, 0.1], [0.3, 0.7]]
+    expected = -(torch.tensor(confusion)[y] * log_p).sum(-1)
+    assert_close(
+        create("cross_entropy", label_smoothing=confusion).loss(raw, y),
+        expected,
+        rtol=1e-14,
+        atol=0,
+    )
+
+
+def test_names_of_torch_are_known():
+    """M100: the negative log-likelihood of log-probabilities is that of nn.NLLLoss, and CE's."""
+    raw, y = torch.randn(6, 3), torch.tensor([0, 1, 2, 2, 1, 0])
+    log_p = torch.log_softmax(raw, -1)
+    theirs = torch.nn.NLLLoss(reduction="none")(log_p, y)
+    assert_close(create("nll").loss(log_p, y), theirs)
+    assert_close(create("cross_entropy").loss(raw, y), theirs)
+    logit, hit = torch.randn(6, 1), y.clamp(max=1).double()
+    expected = torch.nn.BCEWithLogitsLoss(reduction="none")(logit[:, 0], hit)
+    assert_close(create("binary_cross_entropy").loss(logit, hit), expected)

@@ -6,6 +6,7 @@ import torch
 from scipy import integrate, optimize, special, stats
 from torch.testing import assert_close
 
+from ansatz.errors import UsageError
 from ansatz.likelihoods import Barron, BarronDistribution, Huber, Tukey, create
 from ansatz.likelihoods.special.general_loss import log_partition, shaped_loss
 
@@ -351,6 +352,58 @@ def test_options_decide_whether_it_is_a_likelihood():
 def test_tukeys_options_are_checked(options):
     with pytest.raises(ValueError, match=f"{next(iter(options))} of Tukey must be"):
         Tukey(**options)
+
+
+SHAPES = {"charbonnier": 1.0, "cauchy": 0.0, "geman_mcclure": -2.0, "welsch": -math.inf}
+
+
+@pytest.mark.parametrize("name, alpha", SHAPES.items())
+def test_named_losses_are_barrons_at_their_shape(name, alpha):
+    """M113."""
+    y = torch.linspace(-30, 30, 61)
+    found = create(name, scale=2.5).loss(torch.zeros(61, 1), y)
+    assert_close(found, torch.as_tensor(rho(y.numpy() / 2.5, alpha)))
+    measured, same = create(name), Barron(alpha=alpha, dispersion="mad")
+    for likelihood in (measured, same):
+        likelihood.observe(y, torch.ones(61))
+    assert_close(measured.loss(torch.zeros(61, 1), y), same.loss(torch.zeros(61, 1), y))
+
+
+@pytest.mark.parametrize(
+    "name, theirs, factor", [("charbonnier", "soft_l1", 1.0), ("cauchy", "cauchy", math.sqrt(0.5))]
+)
+def test_the_line_is_that_of_scipys_least_squares(name, theirs, factor):
+    """M113: cost = C^2 / 2 sum rho((residual / C)^2), C = scale * factor."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    y = 1 + 2 * x + 0.3 * rng.normal(size=60) + 20 * (rng.random(60) < 0.1)
+    fit = optimize.least_squares(
+        lambda w: w[0] + w[1] * x - y, [0.0, 0.0], loss=theirs, f_scale=0.5 / factor, xtol=1e-14
+    )
+    loss, rows = create(name, scale=0.5), torch.as_tensor(np.stack([np.ones(60), x], 1))
+    w = torch.tensor(fit.x, requires_grad=True)
+    total = loss.loss((rows @ w).unsqueeze(-1), torch.as_tensor(y)).sum()
+    assert torch.autograd.grad(total, w)[0].abs().max() < 1e-5
+
+
+def test_with_scale_1_hubers_delta_is_in_the_unit_of_y():
+    y, raw = 100 * torch.randn(200), torch.zeros(200, 1)
+    likelihood = Huber(delta=2.0, scale=1)
+    likelihood.observe(y, torch.ones(200))
+    assert_close(
+        likelihood.loss(raw, y), torch.nn.HuberLoss(reduction="none", delta=2.0)(raw[:, 0], y)
+    )
+    measured = Huber(delta=2.0)
+    measured.observe(y, torch.ones(200))
+    assert measured.unit.value > 50
+
+
+@pytest.mark.parametrize("name", ["huber", "tukey", *SHAPES])
+@pytest.mark.parametrize("scale", ["sd", 0.0, True])
+def test_every_robust_loss_takes_a_scale_and_checks_it(name, scale):
+    create(name, scale=2.0)
+    with pytest.raises(UsageError, match=r"scale of .* must be"):
+        create(name, scale=scale)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

@@ -268,6 +268,12 @@ def test_other_outcomes_are_refused():
         compare(a, fit("label", "z", group="patient"))
 
 
+def test_a_likelihood_that_was_named_and_one_that_was_chosen_do_not_differ():
+    a, b = fit("price"), fit("price", likelihood=fit("price").likelihood, network="linear")
+    assert a.likelihood == b.likelihood
+    assert "likelihood" not in {setting.name for setting in compare(a, b).differs}
+
+
 def test_other_test_rows_are_refused_with_the_way_out():
     a, b = fit("price", likelihood="normal"), fit("price", likelihood="normal", seed=1)
     with pytest.raises(
@@ -282,6 +288,12 @@ def test_models_of_arrays_are_compared_on_rows_that_are_given(numbers_and_lines)
     X, y, models = numbers_and_lines
     found = compare(*models, data=(X[40:], y[40:]))
     assert found.scores[0].difference.rows == 20
+    assert not any("trained on" in caution for caution in found.cautions)
+    seen = compare(*models, data=(X[30:], y[30:])).cautions
+    assert sum("was trained on 10 of these 30 rows" in caution for caution in seen) == 2
+    for model in models:  # as one that an older version saved
+        model.model_.row_keys = None
+    found = compare(*models, data=(X[40:], y[40:]))
     assert any("it is not known whether" in caution for caution in found.cautions)
     with pytest.raises(UsageError, match=r"has no record to refit it from"):
         compare(*models, data=(X[40:], y[40:]), refit=True)

@@ -9,7 +9,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 
 import ansatz
-from ansatz import Classifier, Regressor
+from ansatz import Classifier, Regressor, SurvivalRegressor
 from ansatz.data import Column
 from ansatz.figures.number_format import number, percent, printable, with_error
 from ansatz.fitting.model import estimator_of
@@ -18,6 +18,7 @@ from ansatz.outcomes.report.classes import spiegelhalter
 from ansatz.report import gather, replayed
 from ansatz.report.baselines import baselines, compare
 from ansatz.report.costs import best_level, best_threshold, class_costs, number_costs
+from ansatz.report.excess_loss import excess_losses
 from ansatz.report.what_was_fitted import command_line
 from ansatz.structures.vector.report.data_summary import summarize_column
 from ansatz.structures.vector.report.effects import refit_models
@@ -110,6 +111,53 @@ def test_a_group_is_evaluated_against_the_other_rows():
     assert worst.worse / worst.worse_error == pytest.approx(truth.statistic, rel=0.01)
     adjusted = holm(np.array([0.01, 0.5, 0.02]))
     assert adjusted.tolist() == pytest.approx([0.03, 0.5, 0.04])
+
+
+def test_a_group_with_larger_values_is_not_ranked_worse_under_a_scale_likelihood():
+    """Gamma: the density scales as 1 / mu, so that the nll grows with log mu."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(["large", "small", "noisy"], 300)
+    mean = np.where(group == "large", 1000.0, 1.0)
+    shape = np.where(group == "noisy", 0.7, 4.0)
+    y = mean * rng.gamma(shape) / shape
+    frame = pd.DataFrame({"k": group})
+    model = Regressor("gamma", network="linear", likelihood_options={"dispersion": "constant"}).fit(
+        frame, y
+    )
+    found = {each.level: each for each in subgroups(gather(model, frame, y))}
+    assert max(found, key=lambda level: found[level].loss) == "large"
+    assert next(iter(found)) == "noisy"
+    assert found["large"].worse < 0 and found["noisy"].worse > 3 * found["noisy"].worse_error
+    assert found["large"].excess == pytest.approx(found["small"].excess, abs=0.1)
+
+
+@pytest.mark.parametrize("likelihood", ["normal", "student_t", "poisson", "bernoulli"])
+def test_the_excess_loss_of_a_calibrated_model_is_zero_on_average(likelihood):
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(4000, 1))
+    outcomes = {
+        "normal": x[:, 0] + rng.normal(size=4000),
+        "student_t": x[:, 0] + rng.standard_t(5, size=4000),
+        "poisson": rng.poisson(np.exp(x[:, 0])),
+        "bernoulli": rng.uniform(size=4000) < 1 / (1 + np.exp(-x[:, 0])),
+    }
+    kind = Classifier if likelihood == "bernoulli" else Regressor
+    model = kind(likelihood, network="linear").fit(x, outcomes[likelihood])
+    found = excess_losses(gather(model, x, outcomes[likelihood]))
+    assert found is not None and found.name == "nll - entropy"
+    error = float(found.value.std()) / len(x) ** 0.5
+    assert abs(float(found.value.mean())) < 3 * error
+
+
+def test_the_excess_loss_of_censored_times_comes_from_their_normal_scores():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(3000, 1))
+    time, end = np.exp(x[:, 0]) * rng.exponential(size=3000), rng.exponential(3, size=3000)
+    y = np.column_stack([np.minimum(time, end), time <= end])
+    model = SurvivalRegressor("weibull", network="linear").fit(x, y)
+    found = excess_losses(gather(model, x, y))
+    assert found is not None and found.name.startswith("(z")
+    assert abs(float(found.value.mean())) < 3 * float(found.value.std()) / 3000**0.5
 
 
 def test_rows_beyond_the_training_rows_are_flagged():

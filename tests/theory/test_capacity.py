@@ -64,6 +64,15 @@ def test_the_exponent_is_the_number_of_parameters(widths):
     assert tenth == pytest.approx(size)
 
 
+def test_a_steep_activation_counts_once_per_layer_for_every_weight():
+    widths, steep = (3, 4, 5), 7.0
+    flat = log10_covering_deep(widths, radius=0.1)
+    size = sum(p.numel() for p in MLP(3, 1, widths=(4, 5)).parameters())
+    found = log10_covering_deep(widths, radius=0.1, lipschitz=steep) - flat
+    assert found == pytest.approx(size * 2 * math.log10(steep))
+    assert log10_covering_deep(widths, radius=0.1, lipschitz=0.5) == flat
+
+
 def test_the_discount_is_the_factorials():
     with_, without = (
         log10_covering_deep((2, 5, 6), radius=0.1, discount=flag) for flag in (True, False)

@@ -11,7 +11,9 @@ from ansatz.training.penalties import (
     L1,
     L2,
     ElasticNet,
+    Group,
     Orthogonality,
+    Penalty,
     Spectral,
     penalties,
     weights,
@@ -20,7 +22,7 @@ from ansatz.training.penalties import (
 N = 50
 X = torch.randn(N, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 Y = X @ torch.tensor([2.0, -1.0, 0, 0, 0.5, 0], dtype=torch.float64) + 0.1 * X[:, 0] ** 2
-NAMES = ["l1", "l2", "elastic_net", "orthogonality", "spectral"]
+NAMES = ["l1", "l2", "elastic_net", "group", "orthogonality", "spectral"]
 
 
 def linear(coefficients):
@@ -161,3 +163,38 @@ def test_other_bad_options_are_refused():
         L1(on="biases")
     with pytest.raises(UsageError, match="Did you mean 'elastic_net'"):
         penalties.create("elasticnet")
+
+
+def test_the_group_lasso_is_the_sum_of_the_norms_of_columns():
+    net = nn.Sequential(nn.Linear(3, 5), nn.Conv1d(2, 4, 3))
+    W, V = net[0].weight, net[1].weight
+    naive = sum(5**0.5 * (W[:, j] ** 2).sum() ** 0.5 for j in range(3))
+    naive += sum(12**0.5 * (V[:, c] ** 2).sum() ** 0.5 for c in range(2))
+    assert_close(Group(0.7)(net), 0.7 * naive)
+
+
+def test_the_group_lasso_has_a_finite_gradient_where_a_group_is_zero():
+    net = linear([0.0, 1, 1, 1, 1, 1])
+    Group(1.0)(net).backward()
+    assert_close(net.weight.grad[0, 0], torch.zeros(()))
+
+
+@pytest.mark.parametrize(
+    "text, name, strength",
+    [("lasso=0.01", "l1", 0.01), ("ridge", "l2", None), ("Group_Lasso = 1e-3", "group", 1e-3)],
+)
+def test_a_penalty_is_read_from_its_name_and_strength(text, name, strength):
+    found = Penalty.read(text)
+    assert found == (name, strength) and Penalty.read(str(found)) == found
+
+
+@pytest.mark.parametrize("text", ["lasoo=1", "l1=", "l1=-1", "l1=nan", 3])
+def test_a_penalty_that_cannot_be_read_is_named(text):
+    with pytest.raises(UsageError, match="penalty"):
+        Penalty.read(text)
+
+
+def test_the_penalty_of_a_network_needs_a_strength():
+    with pytest.raises(UsageError, match=r"a network needs its strength, like l2=0\.001"):
+        Penalty("l2").create()
+    assert Penalty("l2", 0.5).create().strength == 0.5

@@ -1,5 +1,6 @@
 """The common part of all estimators, by the conventions of scikit-learn."""
 
+import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
@@ -12,17 +13,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ansatz import outcomes
-from ansatz.data import row_keys
+from ansatz.data import DataWarning, row_keys
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import DEFAULTS, Arguments, share_arguments
 from ansatz.estimators.predictor import Predictor
+from ansatz.estimators.validation import join_validation, mark_validation
+from ansatz.fitting.choice import LikelihoodChoice
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.fit_model import fit_model, update_model
 from ansatz.fitting.job import Job, make_job, read_column
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import structure_of_rows
 from ansatz.fitting.saved import save_model
-from ansatz.fitting.split import are_duplicates
+from ansatz.fitting.split import are_duplicates, warn_of_training_rows
 from ansatz.fitting.summaries import describe_model, summarize
 from ansatz.fitting.task import Settings, Task
 from ansatz.likelihoods import Likelihood
@@ -59,6 +62,12 @@ class Estimator(Predictor):
                 raise TypeError(f"{kind}.__init__() got an unexpected keyword argument '{name}'")
         for name in self._shared:
             setattr(self, name, options.get(name, DEFAULTS[name]))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The arguments that differ from the defaults, and the likelihood that the rows chose."""
+        text = super().__repr__(N_CHAR_MAX)
+        chosen = getattr(self, "likelihood_choice_", None)
+        return text if chosen is None else f"{text}: likelihood {chosen.likelihood}"
 
     # Settings.
 
@@ -108,6 +117,7 @@ class Estimator(Predictor):
         offset: ArrayLike | None = None,
         precision: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        validation_data: tuple[Any, ...] | None = None,
     ) -> Self:
         """Fits the network, or the linear model, to the rows.
 
@@ -121,14 +131,35 @@ class Estimator(Predictor):
                 4 measurements has precision 4). For linear models of exponential families.
             groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
                 within the fit: those that stop it, folds, members of an ensemble, calibration.
+            validation_data: ``(X, y)`` or ``(X, y, sample_weight)``, rows that stop the training,
+                in place of a share of the rows.
         """
-        task, job = self._begin(X, y, sample_weight, offset, precision, groups=groups)
-        return self._fit(task, job)
+        if validation_data is None:
+            return self._fit(*self._begin(X, y, sample_weight, offset, precision, groups=groups))
+        others = {"offset": offset, "precision": precision, "groups": groups}
+        return self._fit_validated(X, y, sample_weight, validation_data, others)
+
+    def _fit_validated(
+        self, X: Any, y: Any, sample_weight: Any, validation_data: Any, others: dict[str, Any]
+    ) -> Self:
+        """Fits, stopping by rows that were given for it."""
+        X, y, weight, count = join_validation(X, y, sample_weight, validation_data, others)
+        task, job = self._begin(X, y, weight)
+        return self._fit(task, mark_validation(task, job, count))
 
     def _fit(self, task: Task, job: Job) -> Self:
         previous = getattr(self, "model_", None) if self.warm_start else None
-        self.adopt(fit_model(task, job, previous=previous))
+        choice, task = self._choose(task, job)
+        model = fit_model(task, job, previous=previous)
+        if choice is not None:
+            model.evidence["choice"] = choice.plain()
+        model.row_keys = np.unique(job.keys())
+        self.adopt(model)
         return self
+
+    def _choose(self, task: Task, job: Job) -> tuple[LikelihoodChoice | None, Task]:
+        """Lets the rows choose a likelihood, where that was left to them."""
+        return None, task
 
     def partial_fit(
         self,
@@ -157,11 +188,22 @@ class Estimator(Predictor):
         before = getattr(self, "model_", None)
         if before is None:
             return self._begin(X, y, sample_weight, offset, outcome=outcome)
-        task = before.task._replace(settings=self.settings())
+        settings = self.settings()
+        if settings.likelihood == "auto":
+            settings = settings.change(likelihood=before.task.settings.likelihood)
+        task = before.task._replace(settings=settings)
         return task, self._job(task, X, y, sample_weight, offset, reset=False)
 
     def _partial_fit(self, task: Task, job: Job) -> Self:
-        self.adopt(update_model(task, job, getattr(self, "model_", None)))
+        before: Model | None = getattr(self, "model_", None)
+        if before is None:
+            _, task = self._choose(task, job)
+        model = update_model(task, job, before)
+        if before is None:
+            model.row_keys = np.unique(job.keys())
+        elif before.row_keys is not None:
+            model.row_keys = np.union1d(before.row_keys, job.keys())
+        self.adopt(model)
         return self
 
     def adopt(self, model: Model) -> None:
@@ -275,7 +317,7 @@ class Estimator(Predictor):
             sample_weight: frequency weights.
             offset: as in ``fit``.
         """
-        nll = self.evaluate(X, y, sample_weight, offset=offset).get("nll")
+        nll = self.evaluate(X, y, sample_weight, offset=offset, warn=False).get("nll")
         if nll is None:
             raise UsageError(f"{self.model_.likelihood.name} is a loss: it has no density.")
         return -nll
@@ -287,6 +329,7 @@ class Estimator(Predictor):
         sample_weight: ArrayLike | None = None,
         *,
         offset: ArrayLike | None = None,
+        warn: bool = True,
     ) -> dict[str, float | None]:
         """Computes every metric that applies: nll, crps, rmse, ...; None where undefined.
 
@@ -295,6 +338,7 @@ class Estimator(Predictor):
             y: their outcomes.
             sample_weight: frequency weights.
             offset: as in ``fit``.
+            warn: whether to warn where the model was trained on some of the rows.
         """
         if y is None:
             X, y, sample_weight, offset, _ = self._from_table(X, outcomes=True)
@@ -307,6 +351,10 @@ class Estimator(Predictor):
             self._outcomes(y, len(served.raw)),
             None if weight is None else torch.from_numpy(weight),
         )
+        if warn and self.model_.row_keys is not None:
+            mask = are_duplicates(self.model_.row_keys, self._keys_of(X, y))
+            for sentence in warn_of_training_rows(int(mask.sum()), len(mask)):
+                warnings.warn(sentence, DataWarning, stacklevel=2)
         return found
 
     def duplicates(self, table: Any) -> NDArray[np.bool_]:
@@ -326,6 +374,9 @@ class Estimator(Predictor):
     def _keys(self, table: Any) -> NDArray[np.uint64]:
         """A hash of each row's features and outcome."""
         X, y, *_ = self._from_table(table, outcomes=True)
+        return self._keys_of(X, y)
+
+    def _keys_of(self, X: Any, y: Any) -> NDArray[np.uint64]:
         rows = self.model_.structure.from_python(X, estimator=self, reset=False)
         codes, _ = self.model_.outcome.encode(y, self.model_.task.settings, reset=False)
         found: NDArray[np.uint64] = row_keys(rows, np.asarray(codes, dtype=np.float64), seed=0)
@@ -365,8 +416,25 @@ class Estimator(Predictor):
         check_is_fitted(self)
         return save_model(self.model_, folder, overwrite=overwrite)
 
+    def plot(self, X: Any = None, y: Any = None, what: str | None = None) -> Any:
+        """Draws the model: a matplotlib figure (``.savefig("model.png")``).
+
+        Args:
+            X: held-out rows as in ``fit``; without rows only the training is drawn.
+            y: their outcomes.
+            what: ``"training"`` (learning curves), ``"observed"`` (predicted against observed
+                numbers) or ``"calibration"`` (the probability integral transform of numbers, the
+                reliability of classes); None draws all that apply.
+        """
+        check_is_fitted(self)
+        from ansatz.report.plots import plot_model  # draws: imported when it is asked for
+
+        return plot_model(self, X, y, what)
+
     def report(self, X: Any, y: Any = None, path: str | Path | None = None, **options: Any) -> Any:
-        """Writes the evidence of the model on rows it never saw, as one page of HTML.
+        """Writes the evidence of the model on given rows, as one page of HTML.
+
+        The page states whether the model was trained on any of them.
 
         Args:
             X: rows as in ``fit``, or a table with the target for a model of ``ansatz.fit``.

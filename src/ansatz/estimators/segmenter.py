@@ -15,7 +15,10 @@ from ansatz.estimators.predictor import FittedAttribute
 from ansatz.fitting.model import Given
 from ansatz.likelihoods import Likelihood
 
-_OF_TABLES = ("calibration", "x", "widths", "activation", "dropout", "quantile", "bins")
+_OF_TABLES = (
+    *("calibration", "x", "widths", "activation", "dropout", "quantile", "bins"),
+    *("errors", "formula", "impute"),
+)
 
 
 class Segmenter(Estimator, without=_OF_TABLES):
@@ -132,7 +135,7 @@ class Segmenter(Estimator, without=_OF_TABLES):
             y: their masks.
             sample_weight: ``(N,)``.
         """
-        error = self.evaluate(X, y, sample_weight)["pixel_error"]
+        error = self.evaluate(X, y, sample_weight, warn=False)["pixel_error"]
         assert error is not None
         return 1 - error
 

@@ -57,6 +57,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         upper: ArrayLike | None = None,
         offset: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        validation_data: tuple[Any, ...] | None = None,
     ) -> Self:
         """Fits the network, or the linear model, to the rows.
 
@@ -74,8 +75,14 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
             offset: ``(N,)``, a known part of the linear predictor.
             groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
                 within the fit.
+            validation_data: ``(X, y)``, rows that stop the training, y with time and event.
         """
         times = self._times(y, event=event, entry=entry, upper=upper)
+        if validation_data is not None:
+            rows, outcomes, *weight = validation_data
+            data = (rows, self._times(outcomes), *weight)
+            others = {"offset": offset, "groups": groups}
+            return self._fit_validated(X, times, sample_weight, data, others)
         return self._fit(*self._begin(X, times, sample_weight, offset, groups=groups))
 
     def _times(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
@@ -219,7 +226,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
             y: outcomes as in ``fit``: ``(N, 2)``, ``(N, 3)`` or structured.
             options: ``sample_weight``, ``offset``.
         """
-        metrics = self.evaluate(X, y, **options)
+        metrics = self.evaluate(X, y, warn=False, **options)
         found = metrics.get("c_index", metrics.get("c_index_1"))
         return float("nan") if found is None else found
 

@@ -1,17 +1,15 @@
 """The default recipe of a training: a function of counts and types alone."""
 
-import math
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+import inspect
+from typing import Annotated, Any, Literal
 
-import numpy as np
 import torch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
-from ansatz.data.augmentation.registry import Parts, to_records
-from ansatz.errors import UsageError
+from ansatz import optim
 from ansatz.fitting.contracts.structure import Facts
+from ansatz.training.penalties import Penalty
 
 SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
 FEW = 500  # below it a dispersion that varies with x costs more than it explains
@@ -40,16 +38,25 @@ class Recipe(BaseModel):
         dropout: share of hidden units dropped in training.
         batch_size: rows per step; 0 takes all rows at once.
         steps: the budget of updates.
-        schedule: of the learning rate: ``"cosine"`` after 5 % linear warm-up, or ``"constant"``.
-        learning_rate: its peak, of AdamW.
-        weight_decay: decoupled, on matrices only.
-        clip: the largest norm of a gradient.
-        average: ``"ema"`` evaluates and keeps an exponential average of the weights.
+        optimizer: as the registry of optimisers spells it.
+        optimizer_options: of the optimiser.
+        schedule: of the learning rate, as the registry of schedules spells it; ``"cosine"`` and
+            ``"constant"`` begin with a linear warm-up of 5 % of the steps.
+        schedule_options: of the schedule.
+        learning_rate: its peak.
+        weight_decay: on matrices only; decoupled where the optimiser can.
+        penalty: added to the mean loss, as :class:`~ansatz.training.Penalty` reads it; None for
+            none.
+        clip: the largest norm of a gradient; 0 for any.
+        average: ``"ema"`` evaluates and keeps an exponential average of the weights, ``"swa"``
+            their mean over the last quarter of the steps.
         holdout: share of the rows kept out to decide when to stop; 0 for none.
         folds: with all rows at once, folds whose out-of-fold loss decides how many steps the fit
             to all rows takes; 0 for none.
         evaluations: how often the held-out rows are scored within the budget.
         patience: evaluations without progress before stopping.
+        min_improvement: what counts as progress: a validation loss that is lower than at the last
+            progress by this number times the smaller of 1 and the gain since the first evaluation.
         dtype: of the training arithmetic.
         members: networks that are trained; more than one is an ensemble.
         bins: number of bins into which the range of a number is cut, for features beside the number
@@ -66,20 +73,38 @@ class Recipe(BaseModel):
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     batch_size: Annotated[int, Field(ge=0)] = 32
     steps: Annotated[int, Field(ge=1)] = 6_000
-    schedule: Literal["cosine", "constant"] = "cosine"
+    optimizer: str = "adamw"
+    optimizer_options: dict[str, Any] = {}
+    schedule: str = "cosine"
+    schedule_options: dict[str, Any] = {}
     learning_rate: Annotated[float, Field(gt=0)] = 3e-3
     weight_decay: Annotated[float, Field(ge=0)] = 1e-2
-    clip: Annotated[float, Field(gt=0)] = 5.0
-    average: Literal["ema"] | None = None
+    penalty: Annotated[str, AfterValidator(lambda given: str(Penalty.read(given)))] | None = None
+    clip: Annotated[float, Field(ge=0)] = 5.0
+    average: Literal["ema", "swa"] | None = None
     holdout: Annotated[float, Field(ge=0, lt=1)] = 0.1
     folds: Annotated[int, Field(ge=0)] = 0
     evaluations: Annotated[int, Field(ge=1)] = 150
     patience: Annotated[int, Field(ge=1)] = 38
+    min_improvement: Annotated[float, Field(ge=0)] = 1e-3
     dtype: Literal["float32", "float64"] = "float32"
     members: Annotated[int, Field(ge=1)] = 1
     bins: Annotated[int, Field(ge=0)] = 0
     augment: bool | tuple[Annotated[dict[str, Any], AfterValidator(_named)], ...] = False
     symmetry: Literal["flip", "rotation90", "dihedral"] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the steps that compute without autograd can do what it asks for."""
+        return self.optimizer == "adamw" and not self.optimizer_options and self.penalty is None
+
+    def make_schedule(self) -> optim.Schedule:
+        """Makes the schedule of the learning rate."""
+        kind = optim.schedules.get(self.schedule)
+        warm = {"warmup": 0.05} if "warmup" in inspect.signature(kind).parameters else {}
+        return optim.create_schedule(
+            self.schedule, steps=self.steps, **{**warm, **self.schedule_options}
+        )
 
     def sentence(self, network: str = "mlp") -> str:
         """The recipe in one line, for people; widths and dropout are those of an mlp."""
@@ -100,9 +125,11 @@ class Recipe(BaseModel):
             extras += f"augmented examples ({how}), " if how else "augmented examples, "
         if self.symmetry:
             extras += f"predictions averaged over {_MOTIONS[self.symmetry]}, "
+        optimizer = "AdamW" if self.optimizer == "adamw" else self.optimizer
+        penalty = f"penalty {self.penalty}, " if self.penalty else ""
         return (
-            f"{shape if network == 'mlp' else network}, {extras}AdamW {self.learning_rate:g} "
-            f"(decay {self.weight_decay:g}), at most {self.steps} steps of {batch}, "
+            f"{shape if network == 'mlp' else network}, {extras}{optimizer} {self.learning_rate:g} "
+            f"(decay {self.weight_decay:g}), {penalty}at most {self.steps} steps of {batch}, "
             f"{'averaged weights, ' if self.average else ''}{stop}, {self.dtype}"
         )
 
@@ -226,86 +253,3 @@ def needs_double(y: Tensor) -> bool:
     blurred = largest * torch.finfo(torch.float32).eps > BLUR * sd
     out_of_range = (largest > RANGE) | (sd < 1 / RANGE)
     return bool((varies & (blurred | out_of_range)).any() or (largest > RANGE).any())
-
-
-Augment = bool | Parts | Sequence[Parts]  # yes, no, or how
-
-
-class RecipeOptions(NamedTuple):
-    """The options of a recipe that the user set; None leaves the default in its place."""
-
-    widths: Sequence[int] | None = None
-    activation: str | None = None
-    dropout: float | None = None
-    epochs: float | None = None
-    batch_size: int | None = None
-    learning_rate: float | None = None
-    weight_decay: float | None = None
-    holdout: float | None = None
-    bins: int | None = None
-    augment: Augment | None = None
-    symmetry: str | None = None
-
-    def change(self, recipe: Recipe, y: Tensor) -> Recipe:
-        """The recipe with what the user set in its place.
-
-        Args:
-            recipe: the default.
-            y: ``(N, ...)``, whose values may need float64.
-        """
-        given: dict[str, Any] = {
-            "widths": None if self.widths is None else _whole_numbers("widths", self.widths),
-            "activation": self.activation,
-            "dropout": self.dropout,
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "weight_decay": self.weight_decay,
-            "holdout": self.holdout,
-            "bins": self.bins,
-            "augment": plain_augment(self.augment),
-        }
-        changes = {name: value for name, value in given.items() if value is not None}
-        if self.symmetry is not None:
-            changes["symmetry"] = None if self.symmetry == "none" else self.symmetry
-        elif self.augment not in (None, True):  # perhaps not trained on rotated examples
-            changes["symmetry"] = None
-        if needs_double(y):
-            changes["dtype"] = "float64"
-        if changes.get("batch_size"):
-            changes["folds"] = 0  # folds count steps that see all rows
-        if self.epochs is not None:
-            if not isinstance(self.epochs, int | float | np.number) or not self.epochs >= 1:
-                raise UsageError(f"epochs must be a number from 1, got {self.epochs!r}.")
-            size = changes.get("batch_size", recipe.batch_size)
-            share = 1 - changes.get("holdout", recipe.holdout)
-            rows = round(len(y) * share)
-            changes["steps"] = max(1, round(self.epochs * (math.ceil(rows / size) if size else 1)))
-        return Recipe.model_validate({**recipe.model_dump(), **changes})
-
-
-def plain_augment(given: Augment | None) -> bool | list[dict[str, Any]] | None:
-    """The option ``augment`` as JSON can hold it: a Boolean, or records of augmentations."""
-    return given if given is None or isinstance(given, bool) else to_records(given)
-
-
-def require_members(members: Any) -> None:
-    """Refuses a number of members that folds cannot be divided among; None is the default.
-
-    got 11.
-    """
-    if members is None:
-        return
-    whole = isinstance(members, int | np.integer) and not isinstance(members, bool)
-    if not whole or members < 2 or (members > 10 and members % 10):
-        raise UsageError(
-            f"members must be a whole number from 2 to 10 or a multiple of 10, got {members!r}."
-        )
-
-
-def _whole_numbers(option: str, given: Any) -> tuple[int, ...]:
-    try:
-        if not isinstance(given, str):
-            return tuple(int(number) for number in given)
-    except (TypeError, ValueError):
-        pass
-    raise UsageError(f"{option} must be a list of whole numbers like [64, 64], got {given!r}.")

@@ -17,7 +17,8 @@ from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.model import Model, Trained, estimator_of
 from ansatz.fitting.recalibration import Recalibration
-from ansatz.fitting.recipe import Recipe, plain_augment
+from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.recipe_options import plain_augment
 from ansatz.fitting.request import fit_settings
 from ansatz.fitting.specification import (
     FeatureRecord,
@@ -30,9 +31,10 @@ from ansatz.fitting.specification import (
     present_name,
 )
 from ansatz.fitting.summaries import SavedSummary, summarize_linear
-from ansatz.fitting.task import ARGUMENTS, Settings, Task
+from ansatz.fitting.task import ARGUMENTS, Settings, Task, inference_of
 from ansatz.fitting.training import ready
 from ansatz.likelihoods import Likelihood
+from ansatz.linear import Estimates
 from ansatz.spec import TargetSpec
 from ansatz.storage import (
     encode_json,
@@ -108,6 +110,14 @@ def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> 
         files["outcome.safetensors"] = learned
     if model.conformal_scores is not None:
         files["conformal.safetensors"] = {"scores": model.conformal_scores.contiguous()}
+    if model.estimates:  # so that means and tests keep their standard errors
+        named = [{"names": each.names, "outputs": each.outputs} for each in model.estimates]
+        files["linear.json"] = encode_json({"estimates": named})
+        files["linear.safetensors"] = {
+            f"{k}.{name}": tensor
+            for k, each in enumerate(model.estimates)
+            for name, tensor in each.tensors().items()
+        }
     if model.row_keys is not None:  # so that evaluate can find duplicates of training rows
         files["rows.safetensors"] = {"keys": torch.from_numpy(model.row_keys.view(np.int64))}
     if model.optimizer_state is not None:  # so that partial_fit goes on where it was
@@ -125,6 +135,8 @@ def load_model(folder: str | Path, *, network: nn.Module | None = None) -> Model
         model = _rebuild(record, path, network, manifest.files)
         if "conformal.safetensors" in manifest.files:
             model.conformal_scores = read_tensors(path / "conformal.safetensors")["scores"]
+        if "linear.json" in manifest.files:
+            model.estimates = _estimates(path)
         if "rows.safetensors" in manifest.files:
             model.row_keys = _row_keys(path / "rows.safetensors")
         if "optimizer.json" in manifest.files:
@@ -175,7 +187,9 @@ def _rebuild(
     outcome: Outcome = outcomes.create(record.outcome.name)
     outcome.load(record.outcome.state, _outcome_tensors(path, files))
     encoder = structure.load_encoder(record.preprocessing)
-    recipe = None if record.recipe is None else Recipe.model_validate(record.recipe)
+    # Any improvement was progress before there was a least one.
+    before = {"min_improvement": 0.0}
+    recipe = None if record.recipe is None else Recipe.model_validate({**before, **record.recipe})
     settings = Settings.of_arguments(_arguments(record, network))
     where = str(path / "weights.safetensors")
     tensors = {present_name(k): v for k, v in read_tensors(path / "weights.safetensors").items()}
@@ -193,7 +207,7 @@ def _rebuild(
     posterior.options = dict(settings.options)
     history = record.history
     return Model(
-        Task(structure, outcome, inference.create(settings.inference), settings),
+        Task(structure, outcome, inference_of(settings.inference), settings),
         posterior,
         record.features.model_dump(mode="json"),
         recipe=recipe,
@@ -311,6 +325,20 @@ def _own(record: Specification, network: nn.Module | None) -> nn.Module:
     return network
 
 
+def _estimates(path: Path) -> list[Estimates]:
+    record, tensors = read_json(path / "linear.json"), read_tensors(path / "linear.safetensors")
+    listed = record.get("estimates") if isinstance(record, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise ModelError(f"{path / 'linear.json'}: expected a list of estimates.")
+    return [
+        Estimates.load(
+            each,
+            {n.removeprefix(f"{k}."): t for n, t in tensors.items() if n.startswith(f"{k}.")},
+        )
+        for k, each in enumerate(listed)
+    ]
+
+
 def _row_keys(path: Path) -> NDArray[np.uint64]:
     keys = read_tensors(path).get("keys")
     if keys is None or keys.dtype != torch.int64 or keys.ndim != 1:
@@ -339,7 +367,9 @@ def _plain_parameters(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that JSON can hold; objects are recorded elsewhere."""
     plain: dict[str, Any] = {}
     for name, value in arguments.items():
-        if isinstance(value, (nn.Module, np.random.RandomState)):
+        if isinstance(value, (nn.Module, np.random.RandomState)) or name == "callbacks":
+            continue
+        if name == "teacher" and value is not None and not isinstance(value, str):
             continue
         if isinstance(value, np.generic):
             value = value.item()

@@ -20,12 +20,23 @@ from ansatz.fitting.model import Trained
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.split import stopping_folds, stopping_rows
 from ansatz.fitting.task import TrainingPlan
+from ansatz.fitting.teacher import Teacher
 from ansatz.fitting.transfer import Transfer, begin_transfer
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.transfer import rests
 from ansatz.seeds import generator
 from ansatz.spec import InputSpec
-from ansatz.training import AnalyticStep, GradientStep, History, Step, Supervised, Trainer
+from ansatz.training import (
+    AnalyticStep,
+    GradientStep,
+    History,
+    NewtonStep,
+    Penalty,
+    Step,
+    Supervised,
+    Trainer,
+)
+from ansatz.training.distillation import TeacherObjective
 
 Start = tuple[nn.Module, Supervised]
 
@@ -62,26 +73,34 @@ def train(
     if encoder is None:
         encoder = plan.structure.encoder(learn.rows, learn.weight.numpy(), recipe, plan.options)
     made: Encoder = encoder
+    teacher = Teacher.of(plan.options)
+    if teacher is not None:
+        teacher.check(plan, job)
 
     def begin(part: Job) -> Step:
-        return _begin(plan._replace(recipe=recipe), part, likelihood, made, start)[0]
+        own = plan._replace(recipe=recipe)
+        return _begin(own, part, likelihood, made, start, teacher=teacher)[0]
 
     folds = None
     if stop is None:
         folds = stopping_folds(job, recipe, seed)
     if folds is not None:
         recipe = recipe.model_copy(update={"steps": _best_steps(plan, begin, learn, made, folds)})
-    step, transfer = _begin(plan._replace(recipe=recipe), learn, likelihood, made, start)
+    own = plan._replace(recipe=recipe)
+    step, transfer = _begin(own, learn, likelihood, made, start, teacher=teacher)
     feed = _feed(step, recipe, seed)
     source = plan.structure.source(learn, made, feed, plan.options)
     held_out = None
     if stop is not None:
         held_out = plan.structure.source(stop, made, feed._replace(training=False), plan.options)
+    if held_out is None:
+        _refuse_without_evaluation(plan)
     trainer = Trainer(
-        callbacks=transfer.callbacks,
+        callbacks=(*transfer.callbacks, *(plan.options.get("callbacks") or ())),
         steps=recipe.steps,
         evaluate_every=max(1, recipe.steps // recipe.evaluations) if held_out else None,
         patience=recipe.patience if held_out else None,
+        min_improvement=recipe.min_improvement if held_out else 0.0,
         average=recipe.average,
         seed=seed,
         **{**plan.trainer_options, **job.trainer_options},
@@ -89,6 +108,15 @@ def train(
     with _one_row_has_no_spread(plan):
         history = trainer.fit(step, source, held_out)
     return Training(made, finish(plan, made, step), step, history, transfer.notes)
+
+
+def _refuse_without_evaluation(plan: TrainingPlan) -> None:
+    """Refuses options about held-out rows where there are none."""
+    listens = hasattr(optim.schedules.get(plan.recipe.schedule), "observe")
+    asked = [name for name in ("patience", "min_improvement") if plan.options.get(name) is not None]
+    asked += ["schedule=" + plan.recipe.schedule] if listens else []
+    if asked:
+        raise UsageError(f"{asked[0]} needs rows that are held out: holdout=0.2.")
 
 
 def _halves(job: Job, recipe: Recipe, seed: int) -> tuple[Job, Job | None]:
@@ -128,8 +156,10 @@ def update(
 
 def finish(plan: TrainingPlan, encoder: Encoder, step: Step) -> Trained:
     """The network and the objective of a step, ready to predict."""
-    assert isinstance(step.objective, Supervised)
-    return finish_pair(plan, encoder, step.network, step.objective)
+    objective: Any = step.objective
+    if isinstance(objective, TeacherObjective):
+        objective = objective.plain()
+    return finish_pair(plan, encoder, step.network, objective)
 
 
 def finish_pair(
@@ -175,22 +205,24 @@ def _begin(
     start: Start | None,
     *,
     schedule: bool = True,
+    teacher: Teacher | None = None,
 ) -> tuple[Step, Any]:
     """The first step of a training, and what it takes from elsewhere."""
     recipe = plan.recipe
     module, objective = _modules(plan, job, likelihood, encoder, start)
+    if teacher is not None:
+        objective = teacher.objective(objective, job)
     # Weights of a file are for the beginning: a fit that goes on does not load them again.
     file = plan.options.get("pretrained") if start is None else None
     frozen = plan.options.get("freeze")
     asked = file is not None or frozen is not None
     transfer = begin_transfer(module, plan, file, frozen) if asked else Transfer()
-    rate = optim.create_schedule(recipe.schedule, steps=recipe.steps, warmup=0.05)
     step = build_step(
         module,
         objective,
         recipe,
         seed=plan.seed,
-        schedule=rate if schedule else None,
+        schedule=recipe.make_schedule() if schedule else None,
         groups=transfer.groups,
     )
     return step, transfer
@@ -300,8 +332,9 @@ def build_step(
     schedule: optim.Schedule | None = None,
     groups: list[dict[str, Any]] | None = None,
 ) -> Step:
-    """The fastest step that trains ``network`` by AdamW with the settings of the recipe."""
-    if AnalyticStep.supports(network, objective):
+    """The fastest step that trains ``network`` with the settings of the recipe."""
+    clip = recipe.clip or None
+    if recipe.is_plain and AnalyticStep.supports(network, objective):
         return AnalyticStep(
             network,
             objective,
@@ -309,14 +342,37 @@ def build_step(
             betas=(0.9, 0.99),
             weight_decay=recipe.weight_decay,
             schedule=schedule,
-            clip=recipe.clip,
+            clip=clip,
             generator=generator(seed, "dropout"),
         )
-    rates = groups or [{"params": list(network.parameters()), "lr": recipe.learning_rate}]
-    rates = [*rates, {"params": list(objective.parameters()), "lr": recipe.learning_rate}]
+    penalty = None if recipe.penalty is None else Penalty.read(recipe.penalty).create()
+    optimizer = _optimizer(network, objective, recipe, groups)
+    if getattr(optimizer, "needs_graph", False):
+        return NewtonStep(network, objective, optimizer=optimizer, penalty=penalty)
+    return GradientStep(
+        network, objective, optimizer, schedule=schedule, clip=clip, penalty=penalty
+    )
+
+
+def _optimizer(
+    network: nn.Module,
+    objective: Supervised,
+    recipe: Recipe,
+    groups: list[dict[str, Any]] | None,
+) -> torch.optim.Optimizer:
+    """The optimizer of a recipe over the weights, those of the objective among them."""
+    name, rate, options = recipe.optimizer, recipe.learning_rate, recipe.optimizer_options
+    if name == "adamw":
+        options = {"betas": (0.9, 0.99), **options}
+    elif optim.takes_option(name, "decoupled_weight_decay"):
+        options = {"decoupled_weight_decay": True, **options}
+    rates = groups or [{"params": list(network.parameters()), "lr": rate}]
+    rates = [*rates, {"params": list(objective.parameters()), "lr": rate}]
+    if optim.default_settings(name).all_rows and not optim.takes_option(name, "weight_decay"):
+        learned = [p for group in rates for p in group["params"] if p.requires_grad or rests(p)]
+        return optim.create(name, learned, lr=rate, **options)  # one group for all
     parts = [part for group in rates for part in _by_decay(group, recipe.weight_decay)]
-    optimizer = optim.create("adamw", parts, lr=recipe.learning_rate, betas=(0.9, 0.99))
-    return GradientStep(network, objective, optimizer, schedule=schedule, clip=recipe.clip)
+    return optim.create(name, parts, lr=rate, **options)
 
 
 def _by_decay(group: dict[str, Any], decay: float) -> list[dict[str, Any]]:

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
+from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import Categorical, CrossEntropy, Likelihood
 from ansatz.likelihoods.averaged import Averaged, merge, merges
 from ansatz.seeds import generator
@@ -56,10 +58,12 @@ class Combination:
         """Combines the members' raw numbers, ``(N, ..., P)`` each, for the likelihood.
 
         Returns:
-            ``(N, ..., P)`` where members merge into one likelihood, else ``(N, S, ..., P)``.
+            ``(N, ..., P)`` where members merge into one likelihood, else ``(N, S, ..., P)``; with
+            the root of its estimation error behind, where a member is a linear model.
         """
         if not self.merged:
-            return torch.stack(list(raws), 1)
+            widest = max(raw.shape[-1] for raw in raws)
+            return torch.stack([pad(raw, (0, widest - raw.shape[-1])) for raw in raws], 1)
         aligned = [
             self._align(likelihood, raw)
             for likelihood, raw in zip(self.likelihoods, raws, strict=True)
@@ -84,6 +88,10 @@ class Combination:
                 total = merge(self.likelihood, torch.stack([total, aligned]), shares)
         assert total is not None
         return total if self.factor == 1 else total / self.factor
+
+    def of_member(self, served: Predictive) -> Predictive:
+        """A member's prediction under the merged likelihood, which may have a baseline of all."""
+        return Predictive(self.likelihood, self._align(served.likelihood, served.raw))
 
     def _align(self, likelihood: Likelihood, raw: Tensor) -> Tensor:
         """The raw numbers of one member as the served likelihood takes them.

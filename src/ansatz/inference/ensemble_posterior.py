@@ -94,9 +94,14 @@ class EnsemblePosterior:
 
     def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         shares = zip(self.weights.tolist(), self.members, strict=True)
-        return [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
+        found = [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
+        if not self.combination.merged:
+            return found
+        return [(share, self.combination.of_member(part)) for share, part in found]
 
     def without_recalibration(self) -> "EnsemblePosterior":
+        if self.combination.factor == 1:
+            return self
         return EnsemblePosterior(self.members, self.weights)
 
     def composition(self, kind: torch.dtype) -> Composition:
@@ -104,10 +109,19 @@ class EnsemblePosterior:
         for likelihood in mixed.likelihoods:
             likelihood.to(kind)
         words = {"members": len(mixed.likelihoods), "weights": mixed.weights.tolist()}
+        parts = [member.composition(kind) for member in self.members]
+
+        def combine(raws: list[Tensor]) -> Tensor:
+            left, found = list(raws), []
+            for part in parts:
+                own, left = left[: len(part.members)], left[len(part.members) :]
+                found.append(own[0] if part.combine is None else part.combine(own))
+            return mixed.serve(found)
+
         return Composition(
-            [(member.encoder, member.trained) for member in self.members],
+            [member for part in parts for member in part.members],
             mixed.likelihood.to(kind),
-            mixed.serve,
+            combine,
             {**words, "factor": mixed.factor},
         )
 
@@ -116,7 +130,7 @@ class EnsemblePosterior:
         parts = [trained.tensors() for trained in self.networks]
         found = {name: torch.stack([part[name] for part in parts]) for name in parts[0]}
         if self.linear is not None:
-            own = self.linear.trained.tensors()
+            own = self.linear.tensors()
             found |= {f"linear.{name}": value for name, value in own.items()}
         if self.combination.merged:
             served = self.combination.likelihood.state_dict()
@@ -131,7 +145,7 @@ class EnsemblePosterior:
             "linear": None,
         }
         if self.linear is not None:
-            likelihood = self.linear.likelihood
+            likelihood = self.linear.trained.likelihood
             *_, last = (
                 m for m in self.linear.trained.network.modules() if isinstance(m, nn.Linear)
             )

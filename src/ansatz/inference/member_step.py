@@ -11,24 +11,33 @@ from torch import Tensor, nn
 from ansatz import seeds
 from ansatz.data import Batch
 from ansatz.data.batch import map_tensors
-from ansatz.errors import NumericalError, UsageError
+from ansatz.errors import NumericalError
 from ansatz.inference.member_passes import MemberPasses
 from ansatz.inference.members import MemberObjective, Members
 from ansatz.optim import FlatAdamW
 from ansatz.training import AnalyticStep, Loss, Supervised
 from ansatz.training.fast.numpy_mlp import Array
+from ansatz.training.run import check_stopping, settling
 
 
 class MemberStopping:
     """Remembers for each member its lowest loss, how long ago it was, and its weights then."""
 
-    def __init__(self, parameters: list[Tensor], patience: int | None) -> None:
-        if patience is not None and patience < 1:
-            raise UsageError(f"patience must be at least 1 evaluation, got {patience}.")
+    def __init__(
+        self,
+        parameters: list[Tensor],
+        patience: int | None,
+        min_improvement: float = 0.0,
+        least_loss: float = -math.inf,
+    ) -> None:
+        check_stopping(patience, min_improvement)
         self._parameters, self.patience = parameters, patience
+        self.min_improvement, self.enough = min_improvement, least_loss + min_improvement
         members = len(parameters[0])
         self.best = torch.full((members,), torch.inf, dtype=torch.float64)
+        self.first, self.progress = self.best.clone(), self.best.clone()
         self.waited = torch.zeros(members, dtype=torch.int64)
+        self.settled = self.waited.clone()
         self.kept = [p.detach().clone() for p in parameters]
         self.latest: Tensor | None = None  # losses of the evaluation that is under way
 
@@ -39,10 +48,16 @@ class MemberStopping:
 
     def evaluate(self, losses: Tensor) -> bool:
         """Takes note of one loss per member."""
-        better = losses.double() < self.best
-        better &= ~self.finished  # one that has stopped has stopped
-        self.best = torch.where(better, losses.double(), self.best)
-        self.waited = torch.where(better, 0, self.waited + 1)
+        losses, learning = losses.double(), ~self.finished  # one that has stopped has stopped
+        self.first = torch.where(self.first == torch.inf, losses, self.first)
+        better = (losses < self.best) & learning
+        self.best = torch.where(better, losses, self.best)
+        margin = self.min_improvement * (self.first - self.best).clamp(max=1.0)
+        further = (losses < self.progress - margin) & learning
+        self.progress = torch.where(further, losses, self.progress)
+        self.waited = torch.where(further, 0, self.waited + 1)
+        near = (losses < self.enough) | ~learning  # a member that has settled stays so
+        self.settled = torch.where(near, self.settled + learning, 0)
         for mine, now in zip(self.kept, self._parameters, strict=True):
             mine[better] = now.detach()[better]
         return bool(better.any())
@@ -52,7 +67,7 @@ class MemberStopping:
         """For each member, whether its patience has run out."""
         if self.patience is None:
             return torch.zeros_like(self.waited, dtype=torch.bool)
-        return self.waited >= self.patience
+        return (self.waited >= self.patience) | (self.settled >= settling(self.patience))
 
     @property
     def exhausted(self) -> bool:
@@ -68,11 +83,15 @@ class MemberStopping:
     def state_dict(self) -> dict[str, Any]:
         """Losses, waiting times and weights."""
         kept = {str(place): value for place, value in enumerate(self.kept)}
-        return {"best": self.best, "waited": self.waited, "kept": kept}
+        seen = {"best": self.best, "first": self.first, "progress": self.progress}
+        return {**seen, "waited": self.waited, "settled": self.settled, "kept": kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave."""
         self.best, self.waited = state["best"].clone(), state["waited"].clone()
+        self.first = state.get("first", self.best).clone()  # runs of before had no such numbers
+        self.progress = state.get("progress", self.best).clone()
+        self.settled = state.get("settled", torch.zeros_like(self.waited)).clone()
         for place, value in enumerate(self.kept):
             value.copy_(state["kept"][str(place)])
 
@@ -161,9 +180,9 @@ class MemberStep:
         """Tests whether members like this one can be trained together."""
         return isinstance(objective, Supervised) and AnalyticStep.supports(network, objective)
 
-    def stopping(self, patience: int | None) -> MemberStopping:
-        """Makes what decides when each member stops."""
-        self._stopping = MemberStopping(_parameters(self.members, self.losses), patience)
+    def stopping(self, *rule: Any) -> MemberStopping:
+        """Makes what decides when each member stops, of the arguments of ``EarlyStopping``."""
+        self._stopping = MemberStopping(_parameters(self.members, self.losses), *rule)
         return self._stopping
 
     def observe(self, loss: float) -> None:

@@ -3,14 +3,14 @@
 import copy
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from ansatz import optim
 from ansatz.data import Batch
 from ansatz.data.source import MemberSource
+from ansatz.fitting.recipe import Recipe
 from ansatz.inference.member_step import MemberStep
 from ansatz.inference.members import MemberObjective, Members
 from ansatz.networks import MLP
@@ -26,26 +26,12 @@ class MemberRows(NamedTuple):
     dropout: float = 0.0
 
 
-class MemberRecipe(Protocol):
-    """The fields of a recipe that a member's training needs."""
-
-    steps: int  # the budget
-    batch_size: int  # rows per member and step; 0 for all
-    learning_rate: float  # the peak
-    schedule: Literal["cosine", "constant"]
-    weight_decay: float  # on matrices
-    clip: float  # of each member's gradient
-    average: Literal["ema"] | None
-    evaluations: int  # looks at the held-out rows within the budget
-    patience: int  # evaluations without progress
-
-
 def train_together(
     rows: Batch,
     members: Sequence[MemberRows],
     networks: Sequence[MLP],
     objective: Supervised,
-    recipe: MemberRecipe,
+    recipe: Recipe,
     *,
     seed: int,
     trainer_options: dict[str, Any],
@@ -57,8 +43,8 @@ def train_together(
         dropout=[member.dropout for member in members],
         learning_rate=recipe.learning_rate,
         weight_decay=recipe.weight_decay,
-        schedule=optim.create_schedule(recipe.schedule, steps=recipe.steps, warmup=0.05),
-        clip=recipe.clip,
+        schedule=recipe.make_schedule(),
+        clip=recipe.clip or None,
         drop_finished=recipe.average is None,  # an average of weights is taken after every step
         seed=seed,
     )
@@ -70,6 +56,7 @@ def train_together(
         steps=recipe.steps,
         evaluate_every=max(1, recipe.steps // recipe.evaluations) if held_out else None,
         patience=recipe.patience if held_out else None,
+        min_improvement=recipe.min_improvement if held_out else 0.0,
         average=recipe.average,
         seed=seed,
         **trainer_options,

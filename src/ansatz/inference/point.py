@@ -9,6 +9,7 @@ from ansatz.fitting.contracts.inference import Build, Fitted, Inference, Posteri
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
+from ansatz.fitting.linear_posterior import rebuild_linear
 from ansatz.fitting.model import PointPosterior
 from ansatz.fitting.recipe import FEW, Recipe
 from ansatz.fitting.task import TrainingPlan
@@ -71,4 +72,4 @@ class Point(Inference):
         tensors: Mapping[str, Tensor],
         build: Build,
     ) -> PointPosterior:
-        return PointPosterior(structure, encoder, build(tensors))
+        return rebuild_linear(structure, encoder, build(tensors), tensors)

@@ -1,11 +1,12 @@
 """Initialising modules by the name of a scheme, from a generator."""
 
 import copy
+import itertools
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from ansatz.layers.registry import activations, initializers
@@ -93,6 +94,10 @@ def initialize(
 ) -> Module:
     """Draws the weights of every linear and convolution layer in ``module`` again, in place.
 
+    A transposed convolution of stride s is s convolutions side by side, one for each place of an
+    output between two inputs. Each is drawn by itself, so that its number of inputs is the one
+    that an output really sums.
+
     Args:
         module: any module; norms and embeddings in it are left as they are.
         name: the initialisation.
@@ -113,16 +118,39 @@ def initialize(
     """
     draw = initializers.get(name)
     for layer in module.modules():
-        if not isinstance(layer, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+        if not isinstance(layer, (nn.Linear, *_CONVOLUTIONS, *_TRANSPOSED)):
             continue
         if layer.weight.is_meta:  # shapes without memory: nothing to fill
             continue
         with torch.no_grad():
             if parametrize.is_parametrized(layer, "weight"):
                 # The weight is computed from others (weight norm): assignment solves for those.
-                layer.weight = draw(torch.empty_like(layer.weight), generator=generator, gain=gain)
+                weight = torch.empty_like(layer.weight)
+                for part in _parts(layer, weight):
+                    part.copy_(draw(part.contiguous(), generator=generator, gain=gain))
+                layer.weight = weight
             else:
-                draw(layer.weight, generator=generator, gain=gain)
+                for part in _parts(layer, layer.weight):
+                    part.copy_(draw(part.contiguous(), generator=generator, gain=gain))
             if layer.bias is not None:
                 nn.init.constant_(layer.bias, bias)
     return module
+
+
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+_TRANSPOSED = (nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+
+
+def _parts(layer: nn.Module, weight: Tensor) -> list[Tensor]:
+    """Views of the weight as maps (outputs, inputs, *kernel), each of which is drawn by itself."""
+    if not isinstance(layer, _TRANSPOSED):
+        return [weight]
+    maps = [part.transpose(0, 1) for part in weight.chunk(layer.groups)]  # (outputs, inputs, *k)
+    starts = itertools.product(
+        *(range(min(s, k)) for s, k in zip(layer.stride, weight.shape[2:], strict=True))
+    )
+    steps = [
+        (..., *(slice(a, None, s) for a, s in zip(start, layer.stride, strict=True)))
+        for start in starts
+    ]
+    return [part[step] for part in maps for step in steps]

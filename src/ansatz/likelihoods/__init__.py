@@ -21,6 +21,10 @@ from ansatz.likelihoods.binomial import Binomial as Binomial
 from ansatz.likelihoods.binomial import BinomialDistribution as BinomialDistribution
 from ansatz.likelihoods.categorical import Categorical as Categorical
 from ansatz.likelihoods.categorical import CategoricalDistribution as CategoricalDistribution
+from ansatz.likelihoods.robust_losses import Cauchy as Cauchy
+from ansatz.likelihoods.robust_losses import Charbonnier as Charbonnier
+from ansatz.likelihoods.robust_losses import GemanMcClure as GemanMcClure
+from ansatz.likelihoods.robust_losses import Welsch as Welsch
 from ansatz.likelihoods.censored import Censored as Censored
 from ansatz.likelihoods.survival_outcome import interval_censored as interval_censored
 from ansatz.likelihoods.survival_outcome import right_censored as right_censored

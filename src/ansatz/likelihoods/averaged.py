@@ -1,10 +1,13 @@
 """Several fitted likelihoods of one kind as one: what evaluates and serves an ensemble."""
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from scipy.special import roots_genlaguerre
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
@@ -25,6 +28,7 @@ from ansatz.likelihoods.ordinal import OrdinalDistribution
 from ansatz.likelihoods.plackett_luce import PlackettLuce
 from ansatz.likelihoods.quantiles import Quantiles
 from ansatz.likelihoods.special.von_mises import concentration
+from ansatz.likelihoods.student_t import StudentTDistribution
 from ansatz.likelihoods.sum import Sum
 from ansatz.likelihoods.transformed import Scaled
 from ansatz.likelihoods.von_mises import VonMises
@@ -63,7 +67,8 @@ class Averaged(Likelihood):
         if likelihood.name not in STRETCHED:
             for part in self.likelihoods.modules():
                 if isinstance(part, PositiveHead):
-                    part.factor = self.factor
+                    part.factor *= self.factor
+        self.extra = max(_extra(each) for each in self.likelihoods)
 
     @property
     def likelihood(self) -> Likelihood:
@@ -87,7 +92,9 @@ class Averaged(Likelihood):
         self.likelihood.check(y)
 
     def _members(self, raw: Tensor) -> list[tuple[Any, Tensor]]:
-        return list(zip(self.likelihoods, raw.unbind(1), strict=True))
+        width = raw.shape[-1] - self.extra
+        parts = zip(self.likelihoods, raw.unbind(1), strict=True)
+        return [(each, part[..., : width + _extra(each)]) for each, part in parts]
 
     def distribution(self, raw: Tensor, **given: Any) -> Distribution:
         """The mixture, stretched by the factor where the likelihood is one of the whole line."""
@@ -103,11 +110,9 @@ class Averaged(Likelihood):
     def _mix(self, parts: list[Distribution]) -> Distribution:
         mixed: Distribution
         if type(self.likelihood) is Normal:  # with closed forms of its quantiles and its crps
-            mixed = NormalMixtureDistribution(
-                self.log_weights.to(parts[0].mean),
-                torch.stack([part.mean for part in parts], -1),
-                torch.stack([part.stddev for part in parts], -1),
-            )
+            mixed = _normal_mixture(parts, self.log_weights)
+            weights = self.log_weights.exp().tolist()
+            mixed.members = lambda: list(zip(weights, parts, strict=True))
         elif isinstance(parts[0], VectorDistribution):
             mixed = VectorMixture(parts, self.log_weights)
         elif isinstance(parts[0], OrdinalDistribution):
@@ -137,6 +142,54 @@ class Averaged(Likelihood):
             return self.probs(raw).argmax(-1)
         parts = torch.stack([likelihood.point(part) for likelihood, part in self._members(raw)], -1)
         return (parts * self.log_weights.exp().to(parts)).sum(-1)
+
+
+def _extra(likelihood: Any) -> int:
+    """The numbers of raw behind those that a likelihood of this kind usually takes."""
+    return int(getattr(likelihood, "extra", 0))
+
+
+def _normal_mixture(parts: list[Distribution], log_weights: Tensor) -> Distribution:
+    """Normal distributions mixed; mixtures of them, as Student's t is one, are taken apart."""
+    weights, means, sds = [], [], []
+    for part, weight in zip(parts, log_weights.tolist(), strict=True):
+        if isinstance(part, NormalMixtureDistribution):
+            own, mean, sd = part.log_weights, part.means, part.sds
+        elif isinstance(part, StudentTDistribution):
+            ratios, shares = log_chi_ratios(float(part.nu.reshape(-1)[0]), 16)
+            scale = part.scale.unsqueeze(-1)
+            sd = scale * torch.from_numpy(ratios / 2).to(scale).exp()
+            own, mean = torch.from_numpy(shares).to(scale).log(), part.location.unsqueeze(-1)
+        else:
+            mean, sd = part.mean.unsqueeze(-1), part.stddev.unsqueeze(-1)
+            own = torch.zeros_like(mean)
+        shape = torch.broadcast_shapes(mean.shape, sd.shape)
+        weights.append((own + weight).to(sd).expand(shape))
+        means.append(mean.expand(shape))
+        sds.append(sd.expand(shape))
+    return NormalMixtureDistribution(*(torch.cat(each, -1) for each in (weights, means, sds)))
+
+
+def log_chi_ratios(df: float, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of log(df / chi-square).
+
+    By the Gauss-Laguerre rule; with many degrees of freedom by the normal with the same moments.
+    """
+    if not math.isfinite(df):
+        return np.zeros(1), np.ones(1)
+    if df <= 300:
+        nodes, weights = roots_genlaguerre(count, df / 2 - 1)
+        return np.log(df / (2 * nodes)), weights / weights.sum()
+    half = torch.tensor(df / 2, dtype=torch.float64)
+    mean = float(half.log() - torch.digamma(half))
+    nodes, weights = hermite(count)
+    return mean + math.sqrt(float(torch.special.polygamma(1, half))) * nodes, weights
+
+
+def hermite(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of a standard normal number."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(count)
+    return nodes, weights / weights.sum()
 
 
 def merges(likelihood: Likelihood) -> bool:

@@ -43,6 +43,14 @@ class CategoricalDistribution(Distribution):
         return torch.softmax(self.logits, -1)
 
     @property
+    def _centre(self) -> Tensor:
+        return self.probs
+
+    @property
+    def _scatter(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    @property
     def mode(self) -> Tensor:
         """The code of the most probable class."""
         return self.logits.argmax(-1)
@@ -58,7 +66,7 @@ class CategoricalDistribution(Distribution):
         """Log probability of the class code; a code outside 0..K-1 has probability 0."""
         code = y.long()
         known = (code == y) & (code >= 0) & (code < self.logits.shape[-1])
-        safe = torch.where(known, code, 0)
+        safe = torch.where(known, code, 0).expand(torch.broadcast_shapes(y.shape, self.batch_shape))
         return torch.where(known, _log_softmax_at(self.logits, safe), -math.inf)
 
     def crps(self, y: Tensor) -> Tensor:
@@ -104,6 +112,7 @@ class Categorical(Likelihood):
     """
 
     name = "categorical"
+    least_loss = 0.0
     link_name = "logit"
 
     def __init__(self, *, reference: bool = False) -> None:
@@ -166,7 +175,8 @@ def class_counts(y: Tensor, weight: Tensor, classes: int = 0) -> Tensor:
 
 
 def _log_softmax_at(logits: Tensor, code: Tensor) -> Tensor:
-    return torch.log_softmax(logits, -1).gather(-1, code.unsqueeze(-1)).squeeze(-1)
+    log_p = torch.log_softmax(logits, -1).expand(*code.shape, -1)
+    return log_p.gather(-1, code.unsqueeze(-1)).squeeze(-1)
 
 
 def half_weight(weight: Tensor, over: tuple[int, ...] = (0,)) -> Tensor:

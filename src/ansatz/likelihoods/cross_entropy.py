@@ -85,7 +85,7 @@ class CrossEntropy(Likelihood):
         self.rule = class_weight if isinstance(class_weight, str) else None
         self.beta, self.class_weight, self.classes = beta, UnitScale(), 0
         if class_weight is not None and not isinstance(class_weight, str):
-            given = torch.tensor([float(w) for w in class_weight])
+            given = torch.tensor([float(w) for w in class_weight], dtype=torch.float64)
             if not bool(((given > 0) & given.isfinite()).all()):
                 raise ValueError(f"class weights must be positive, got {list(class_weight)}.")
             self.class_weight.observe(given)
@@ -197,7 +197,8 @@ def _class_balanced(counts: Tensor, beta: float) -> Tensor:
 
 def _confusion(rows: object) -> Tensor:
     try:
-        matrix = torch.tensor([[float(p) for p in row] for row in rows])  # type: ignore[attr-defined]
+        numbers = [[float(p) for p in row] for row in rows]  # type: ignore[attr-defined]
+        matrix = torch.tensor(numbers, dtype=torch.float64)
     except (TypeError, ValueError):
         raise ValueError(
             f"label_smoothing must be a number in [0, 1) or K rows of K numbers, got {rows!r}."

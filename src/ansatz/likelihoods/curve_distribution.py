@@ -71,6 +71,7 @@ class CurveDistribution(Distribution):
             )
         hazard = hazard.clamp(0, _CAP)
         self.interpolation = interpolation
+        self.reparameterized = interpolation == "linear"
         self.times = times.to(hazard)
         self.horizon = self.times[-1]
         self.knots = torch.cat([self.times.new_zeros(1), self.times])  # (T + 1,)

@@ -107,6 +107,12 @@ class DirichletDistribution(VectorDistribution):
         divergence = (phi.unsqueeze(-1) * _gap(self.log_mean, log_y, y)).sum(-1)
         return torch.where(inside, norm - divergence - log_y.sum(-1), -math.inf)
 
+    def rsample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """The draws of ``sample``, differentiable as gamma numbers are in their shapes."""
+        return self._draw((*shape, *self.batch_shape), generator)
+
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         """Independent compositions, ``(*shape, ..., K)``: shares of gamma numbers.
 

@@ -55,7 +55,9 @@ class PositiveHead(Resized):
         self.kind = "known" if known else str(dispersion)
         self.register_buffer("unit", torch.tensor(1.0))
         self.register_buffer("floor", torch.tensor(1e-3))
-        self.register_buffer("known", torch.tensor(float(dispersion) if known else 1.0))
+        self.register_buffer(
+            "known", torch.tensor(float(dispersion) if known else 1.0, dtype=torch.float64)
+        )
         start = softplus_inverse(self.unit - self.floor)  # the value 1
         self.constant = nn.Parameter(start) if self.kind == "constant" else None
         self.factor = 1.0  # what recalibration multiplies the served value by

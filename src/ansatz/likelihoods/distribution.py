@@ -1,12 +1,57 @@
 """Distributions that likelihoods predict, of numbers and of vectors."""
 
+import inspect
 import math
-from itertools import pairwise
+from collections.abc import Callable, Iterator
+from functools import wraps
+from itertools import chain, pairwise
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_tensor, to_tensor
 from ansatz.likelihoods.special.quadrature import gauss
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _takes_arrays(method: F) -> F:
+    """Lets a method take arrays, lists and numbers where it expects tensors.
+
+    They get the dtype and the device of the parameters: a distribution is made of tensors, and
+    gives tensors back.
+    """
+    _, *parameters = inspect.signature(method).parameters.values()
+    names = [p.name for p in parameters]
+    converted = {p.name for p in parameters if takes_tensor(p)}
+    if not converted:
+        return method
+
+    @wraps(method)
+    def wrapped(self: Any, *args: Any, **options: Any) -> Any:
+        if all(isinstance(value, Tensor) for value in args) and not options:
+            return method(self, *args)
+        given = dict(zip(names, args, strict=False)) | options
+        known = (v for v in given.values() if isinstance(v, Tensor) and v.is_floating_point())
+        like = next(chain(_tensors(self), known), torch.empty(0))
+        for name in converted & given.keys():
+            if given[name] is not None:
+                given[name] = to_tensor(given[name], like)
+        return method(self, *args[len(names) :], **given)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def _tensors(part: object) -> Iterator[Tensor]:
+    """The floating-point tensors that a distribution is made of."""
+    if isinstance(part, Tensor):
+        if part.is_floating_point():
+            yield part
+    elif isinstance(part, Distribution | tuple | list):
+        values = vars(part).values() if isinstance(part, Distribution) else part
+        for value in values:
+            yield from _tensors(value)
 
 
 class Distribution:
@@ -15,6 +60,8 @@ class Distribution:
     A distribution defines ``log_prob``, ``log_cdf`` (or ``cdf``), ``mean``, ``variance``, ``mode``;
     the rest follows from them, and is overridden where a closed form is faster or more accurate.
     ``log_cdf`` and ``log_survival`` are accurate in both tails.
+
+    Outcomes and parameters may be tensors, NumPy arrays, lists or numbers; the results are tensors.
 
     Our own and not torch's: torch has no ``icdf`` or ``cdf`` for half of the distributions, no
     logarithmic tails, and its samplers take no generator.
@@ -30,6 +77,26 @@ class Distribution:
     discrete = False
     symmetric = False  # True: the median is the mode
     lower, upper = -math.inf, math.inf  # the support's ends
+    reparameterized = True  # False: probability that moves between values, rsample has no gradient
+    members: "Callable[[], list[tuple[float, Distribution]]] | None" = None  # of an ensemble
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Lets the methods of every distribution take arrays, which they define for tensors."""
+        super().__init_subclass__(**options)
+        for name, method in vars(cls).copy().items():
+            if inspect.isfunction(method) and (name == "__init__" or not name.startswith("_")):
+                setattr(cls, name, _takes_arrays(method))
+
+    def __repr__(self) -> str:
+        """Class, shape and the first values of each parameter."""
+        held = [(n.lstrip("_"), v) for n, v in vars(self).items() if isinstance(v, Tensor)]
+        inner = [(n, v) for n, v in vars(self).items() if isinstance(v, Distribution)]
+        parts = [f"{name}={_few(value)}" for name, value in held]
+        parts += [f"{name}={value!r}" for name, value in inner]
+        if isinstance(members := vars(self).get("components"), list):
+            parts += [f"{len(members)} components of {type(members[0]).__name__}"]
+        shape = tuple(self.batch_shape)
+        return f"{type(self).__name__}({', '.join([*parts, f'shape {shape}'])})"
 
     @property
     def batch_shape(self) -> torch.Size:
@@ -47,14 +114,46 @@ class Distribution:
         raise TypeError(f"{type(self).__name__} defines no variance.")
 
     @property
+    def between_variance(self) -> Tensor:
+        r"""The variance of the members' means: how much an ensemble disagrees; 0 for one model.
+
+        .. math:: \sum_s \pi_s (m_s - \bar m)^2
+
+        Of classes and rankings, that of each probability, ``(..., K)``.
+        """
+        if self.members is None:
+            return torch.zeros_like(self._scatter)
+        return self._between(self.members())
+
+    @property
+    def within_variance(self) -> Tensor:
+        """The rest of the variance, which more data would not remove."""
+        return (self._scatter - self.between_variance).clamp(min=0)
+
+    @property
+    def _centre(self) -> Tensor:
+        return self.mean
+
+    @property
+    def _scatter(self) -> Tensor:
+        return self.variance
+
+    def _between(self, members: "list[tuple[float, Distribution]]") -> Tensor:
+        centres = torch.stack([member._centre for _, member in members])  # (S, ...)
+        weights = torch.tensor([weight for weight, _ in members]).to(centres)
+        weights = weights.reshape(-1, *(1,) * (centres.ndim - 1))
+        mean = (weights * centres).sum(0)
+        return (weights * (centres - mean) ** 2).sum(0)
+
+    @property
     def mode(self) -> Tensor:
         """The most probable value."""
         raise TypeError(f"{type(self).__name__} defines no mode.")
 
     @property
     def entropy(self) -> Tensor:
-        """E[-log p(Y)], where a closed form exists."""
-        raise TypeError(f"{type(self).__name__} has no closed form of its entropy.")
+        """E[-log p(Y)]: a closed form, or by quadrature over the quantiles or a sum over values."""
+        return _entropy_by_sum(self) if self.discrete else _entropy_by_quadrature(self)
 
     @property
     def stddev(self) -> Tensor:
@@ -118,7 +217,10 @@ class Distribution:
 
     def _implicit(self, y: Tensor, q: Tensor) -> Tensor:
         """y with the gradient of the y that solves cdf(y) = q: dy = (dq - dF) / f(y)."""
-        if not (torch.is_grad_enabled() and (q.requires_grad or _has_gradient(self))):
+        if not (
+            torch.is_grad_enabled()
+            and (q.requires_grad or any(t.requires_grad for t in _tensors(self)))
+        ):
             return y
         gap = q - self.cdf(y)
         return y + (gap - gap.detach()) * (-self.log_prob(y).detach()).exp()
@@ -147,10 +249,40 @@ class Distribution:
         with torch.no_grad():
             return self._draw((*shape, *self.batch_shape), generator)
 
+    def rsample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        r"""The draws of ``sample``, differentiable in every parameter.
+
+        .. math:: \frac{dy}{d\theta} = -\frac{\partial F(y; \theta) / \partial\theta}{p(y; \theta)}
+
+        the derivative of the quantile at the draw's own level: for location and scale the usual
+        ``mean + sd * noise``. First derivatives only. Refused where values have probabilities
+        that the parameters move, as in counts: no draw moves with them.
+
+        References:
+            Figurnov, Mohamed and Mnih (2018), Implicit reparameterization gradients.
+            https://arxiv.org/abs/1805.08498
+        """
+        if self.discrete or not self.reparameterized:
+            raise TypeError(
+                f"{type(self).__name__} has no reparameterisation: its draws do not move smoothly "
+                "with its parameters. Use sample and the gradient of log_prob (the score)."
+            )
+        y = self.sample(shape, generator)
+        if not (torch.is_grad_enabled() and any(t.requires_grad for t in _tensors(self))):
+            return y
+        below = self.cdf(y)
+        return y - (below - below.detach()) * (-self.log_prob(y).detach()).exp()
+
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
         like = self.mean
         u = torch.rand(size, generator=generator, dtype=like.dtype, device=like.device)
         return self.icdf(u)
+
+
+for _name in ("cdf", "log_cdf", "log_survival", "log_interval", "icdf", "crps"):
+    setattr(Distribution, _name, _takes_arrays(getattr(Distribution, _name)))
 
 
 class LogMeanDistribution(Distribution):
@@ -163,15 +295,6 @@ class LogMeanDistribution(Distribution):
     def mean(self) -> Tensor:
         """mu."""
         return self.log_mean.exp()
-
-
-def _has_gradient(part: object) -> bool:
-    """Tests whether anything that a distribution is made of asks for a gradient."""
-    if isinstance(part, Tensor):
-        return part.requires_grad
-    if isinstance(part, Distribution):
-        return any(_has_gradient(value) for value in vars(part).values())
-    return isinstance(part, tuple | list) and any(_has_gradient(value) for value in part)
 
 
 def bisect(distribution: Distribution, q: Tensor, iterations: int = 200) -> Tensor:
@@ -235,19 +358,67 @@ def crps_between(distribution: Distribution, y: Tensor, edges: Tensor) -> Tensor
 
 def _crps_by_sum(distribution: Distribution, y: Tensor) -> Tensor:
     """The sum over whole numbers between the 1e-12 quantiles and y, each row's own, in blocks."""
-    with torch.no_grad():
-        tiny = max(1e-12, torch.finfo(y.dtype).eps)
-        low = distribution.icdf(torch.full_like(y, tiny)).minimum(y.floor())
-        high = distribution.icdf(torch.full_like(y, 1 - tiny)).maximum(y.ceil())
-    last = float((high - low).max()) if y.numel() else 0.0
-    block = max(1, _SUMMED // max(y.numel(), 1))
     total = torch.zeros_like(y)
-    for start in torch.arange(0.0, last + 1, block).tolist():
-        steps = torch.arange(start, min(start + block, last + 1), dtype=y.dtype, device=y.device)
-        x = low + steps.reshape(-1, *(1,) * y.ndim)  # past a row's own end there is nothing to add
+    for x in _whole_numbers(distribution, y, y):
         below = distribution.cdf(x)
         total = total + (torch.where(x < y, below, 1 - below) ** 2).sum(0)
     return total
+
+
+def _entropy_by_quadrature(distribution: Distribution) -> Tensor:
+    """-E[log p(F^{-1}(U))], with the mass at the lower end of the support by itself."""
+    like = distribution.mean
+    mass = torch.zeros_like(like)
+    if distribution.lower > -math.inf:
+        mass = distribution.cdf(torch.full_like(like, distribution.lower))
+    nodes, weights = gauss("legendre", 64, like)
+    # q = sin^2(pi u / 2): more nodes in the tails, where log p changes.
+    level = torch.sin(0.5 * math.pi * nodes) ** 2
+    slope = 0.5 * math.pi * torch.sin(math.pi * nodes)
+    total = -torch.special.xlogy(mass, mass)
+    for q, w in zip(level.tolist(), (weights * slope).tolist(), strict=True):
+        y = distribution.icdf(mass + (1 - mass) * q)
+        total = total - (1 - mass) * w * distribution.log_prob(y)
+    return total
+
+
+def _entropy_by_sum(distribution: Distribution) -> Tensor:
+    """The sum over whole numbers between extreme quantiles, each row's own."""
+    like = distribution.mean
+    total = torch.zeros_like(like)
+    for x in _whole_numbers(distribution, like):
+        log_p = distribution.log_prob(x)
+        possible = log_p > -math.inf
+        safe = torch.where(possible, log_p, 0.0)
+        total = total - torch.where(possible, safe.exp() * safe, 0.0).sum(0)
+    return total
+
+
+def _whole_numbers(
+    distribution: Distribution, like: Tensor, y: Tensor | None = None
+) -> Iterator[Tensor]:
+    """Blocks ``(block, ...)`` of the whole numbers between the 1e-12 quantiles, and y."""
+    with torch.no_grad():
+        tiny = max(1e-12, torch.finfo(like.dtype).eps)
+        low = distribution.icdf(torch.full_like(like, tiny))
+        high = distribution.icdf(torch.full_like(like, 1 - tiny))
+        if y is not None:
+            low, high = low.minimum(y.floor()), high.maximum(y.ceil())
+    last = float((high - low).max()) if like.numel() else 0.0
+    block = max(1, _SUMMED // max(like.numel(), 1))
+    for start in torch.arange(0.0, last + 1, block).tolist():
+        steps = torch.arange(start, min(start + block, last + 1), dtype=like.dtype)
+        # past a row's own end there is next to nothing to add
+        yield low + steps.to(like.device).reshape(-1, *(1,) * like.ndim)
+
+
+def _few(value: Tensor) -> str:
+    """The first three values of a tensor, to four digits."""
+    flat = value.detach().reshape(-1)
+    if value.is_meta:
+        return f"meta{tuple(value.shape)}"
+    shown = ", ".join(f"{v:.4g}" for v in flat[:3].tolist())
+    return shown if not value.ndim else f"[{shown}{', ...' if len(flat) > 3 else ''}]"
 
 
 def _log_difference(a: Tensor, b: Tensor) -> Tensor:
@@ -296,6 +467,11 @@ class VectorDistribution(Distribution):
         raise TypeError(f"{type(self).__name__} defines no marginals.")
 
     @property
+    def entropy(self) -> Tensor:
+        """E[-log p(Y)], where a closed form exists."""
+        raise TypeError(f"{type(self).__name__} has no closed form of its entropy.")
+
+    @property
     def median(self) -> Tensor:
         """The medians of the marginals, ``(..., K)``."""
         return self.mode if self.symmetric else self.marginal.median
@@ -314,6 +490,12 @@ class VectorDistribution(Distribution):
             f"{type(self).__name__} is a distribution of vectors: use energy_score, or "
             "marginal.crps for each number."
         )
+
+    def rsample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """The draws of ``sample``, differentiable in every parameter, where that is possible."""
+        raise TypeError(f"{type(self).__name__} has no reparameterisation: use sample.")
 
     def interval(self, level: float) -> tuple[Tensor, Tensor]:
         """The equal-tailed interval of each number, ``(..., K)`` each.

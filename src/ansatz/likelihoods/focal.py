@@ -61,7 +61,7 @@ class Focal(Likelihood):
         super().__init__()
         if not isinstance(gamma, (int, float, Real)) or not 0 <= gamma < math.inf:
             raise ValueError(f"gamma of Focal must be >= 0 and finite, got {gamma!r}.")
-        given = torch.ones(1) if alpha is None else _class_weights(alpha)
+        given = torch.ones(1, dtype=torch.float64) if alpha is None else _class_weights(alpha)
         self.gamma, self.classes = gamma, 0
         self.register_buffer("log_weights", given.log())
 
@@ -121,7 +121,7 @@ class Focal(Likelihood):
 
 def _class_weights(alpha: Sequence[float]) -> Tensor:
     try:
-        given = torch.tensor([float(a) for a in alpha])
+        given = torch.tensor([float(a) for a in alpha], dtype=torch.float64)
     except (TypeError, ValueError):
         given = torch.zeros(1)
     if not len(given) or not bool(((given > 0) & given.isfinite()).all()):

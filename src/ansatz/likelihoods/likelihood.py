@@ -1,6 +1,9 @@
 """The contract of likelihoods: how a network's raw numbers describe an outcome."""
 
+import inspect
+import math
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, ClassVar
 
 import torch
@@ -38,7 +41,14 @@ class Likelihood(Resized):
     event_ndim: ClassVar[int] = 0  # trailing axes of y that make up one outcome: 1 for a vector
     link_name: ClassVar[str] = "identity"  # from the mean (or location) to the first raw number
     support: ClassVar[Support] = "any"  # the outcomes that check accepts
+    least_loss: ClassVar[float] = -math.inf  # that a prediction can have: 0 for probabilities
     options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Gives ``loss`` of every likelihood the argument ``axis``."""
+        super().__init_subclass__(**options)
+        if "loss" in vars(cls):
+            cls.loss = takes_axis(cls.loss)  # type: ignore[method-assign]
 
     def __new__(cls, *args: Any, **options: Any) -> "Likelihood":
         """Remembers the options, so that a saved model can name them."""
@@ -73,9 +83,17 @@ class Likelihood(Resized):
         """
 
     def loss(self, raw: Tensor, y: Any) -> Tensor:
-        """One number per outcome: the negative log-likelihood, or the loss."""
+        """One number per outcome: the negative log-likelihood, or the loss.
+
+        ``loss(raw, y, axis=1)`` takes raw numbers along axis 1, ``(B, P, *size)``, as networks on
+        grids and torch's losses have them; the last axis is the default.
+        """
         require_same_shape(self.name, raw, y)
         return -self.distribution(raw).log_prob(y)
+
+    def forward(self, raw: Tensor, y: Any, axis: int = -1) -> Tensor:
+        """Computes ``loss``, so that a likelihood is called as torch's losses are."""
+        return self.loss(raw, y, axis=axis)  # type: ignore[call-arg]  # see takes_axis
 
     def joint_loss(self, raw: Tensor, y: Any, weight: Tensor) -> Tensor:
         """Shares of the total loss, weights included, for likelihoods that couple rows.
@@ -135,6 +153,21 @@ class Likelihood(Resized):
         return (y - mu) / self.variance_function(mu).sqrt()
 
 
+def takes_axis(loss: Callable[[Any, Tensor, Any], Tensor]) -> Callable[..., Tensor]:
+    """Adds ``axis``, where the raw numbers of an outcome are, to a loss that has them last."""
+    if "axis" in inspect.signature(loss).parameters:
+        return loss
+
+    @wraps(loss)
+    def wrapped(self: Any, raw: Tensor, y: Any, axis: int = -1) -> Tensor:
+        return loss(self, raw if axis == -1 else raw.movedim(axis, -1), y)
+
+    return wrapped
+
+
+Likelihood.loss = takes_axis(Likelihood.loss)  # type: ignore[method-assign]
+
+
 class Dispersed(Likelihood):
     """A likelihood with a dispersion that is predicted from x, constant, or known."""
 
@@ -167,10 +200,9 @@ def _advice(raw: Tensor, y: Tensor, event: tuple[int, ...]) -> str:
         return ""
     if raw.shape == y.shape:
         return " One raw number per outcome needs an axis of its own: raw.unsqueeze(-1)."
-    first = (raw.shape[0], *raw.shape[2:]) == y.shape
-    return (
-        " The raw numbers of a network on grids come second: raw.movedim(1, -1)." if first else ""
-    )
+    if (raw.shape[0], *raw.shape[2:]) != y.shape:
+        return ""
+    return " The raw numbers of a network on grids come second: loss(raw, y, axis=1)."
 
 
 def expand_weight(weight: Tensor, y: Tensor) -> Tensor:

@@ -12,7 +12,6 @@ from ansatz.likelihoods.distribution import (
     crps_between,
     crps_levels,
 )
-from ansatz.likelihoods.special.quadrature import gauss
 
 
 class _Mixing:
@@ -80,6 +79,7 @@ class Mixture(_Mixing, Distribution):
     ) -> None:
         super().__init__(components, log_weights)
         self.discrete = self.components[0].discrete
+        self.reparameterized = all(c.reparameterized for c in self.components)
         self.lower = min(c.lower for c in self.components)
         self.upper = max(c.upper for c in self.components)
 
@@ -130,14 +130,9 @@ class Mixture(_Mixing, Distribution):
         return torch.stack(found)
 
     @property
-    def entropy(self) -> Tensor:
-        r"""E[-log p(Y)], by quadrature over the quantiles or a sum over the values."""
-        return _entropy(self)
-
-    @property
     def within_entropy(self) -> Tensor:
         """The mean of the members' entropies."""
-        return self._mean(_entropy)
+        return self._mean(lambda c: c.entropy)
 
     @property
     def between_entropy(self) -> Tensor:
@@ -219,39 +214,3 @@ def _whole(mixture: Mixture, q: Tensor, low: Tensor, high: Tensor) -> Tensor:
         if not bool((high - low > 1).any()):
             break
     return high
-
-
-def _entropy(distribution: Distribution) -> Tensor:
-    try:
-        return (
-            distribution.entropy
-            if not isinstance(distribution, Mixture)
-            else _by_quantiles(distribution)
-        )
-    except TypeError:
-        return _by_quantiles(distribution)
-
-
-def _by_quantiles(distribution: Distribution) -> Tensor:
-    """-E[log p(F^{-1}(U))]; a sum over the values of a discrete distribution."""
-    like = distribution.mean
-    if distribution.discrete:
-        return _by_values(distribution, like)
-    nodes, weights = gauss("legendre", 64, like)
-    # q = sin^2(pi u / 2): more nodes in the tails, where log p changes.
-    level = torch.sin(0.5 * math.pi * nodes) ** 2
-    slope = 0.5 * math.pi * torch.sin(math.pi * nodes)
-    total = torch.zeros_like(like)
-    for q, w in zip(level.tolist(), (weights * slope).tolist(), strict=True):
-        total = total - w * distribution.log_prob(distribution.icdf(torch.full_like(like, q)))
-    return total
-
-
-def _by_values(distribution: Distribution, like: Tensor) -> Tensor:
-    low = float(distribution.icdf(torch.full_like(like, 1e-12)).min())
-    high = float(distribution.icdf(torch.full_like(like, 1 - 1e-12)).max())
-    total = torch.zeros_like(like)
-    for value in torch.arange(low, high + 1).tolist():
-        log_p = distribution.log_prob(torch.full_like(like, value))
-        total = total - torch.where(log_p > -math.inf, log_p.exp() * log_p, 0)
-    return total

@@ -126,16 +126,21 @@ class MultivariateNormalDistribution(VectorDistribution):
     ) -> Tensor:
         """Independent vectors, ``(*shape, ..., K)``."""
         with torch.no_grad():
-            count = math.prod(shape)
-            noise = torch.randn(
-                (*self.batch_shape, count, *self.event_shape),
-                generator=generator,
-                dtype=self._mean.dtype,
-                device=self._mean.device,
-            )
-            # All draws of a row at once: one product of matrices per row.
-            draw = (noise @ self.scale_tril.mT).movedim(-2, 0)
-            return self._mean + draw.reshape(*shape, *self._mean.shape)
+            return self.rsample(shape, generator)
+
+    def rsample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """The draws of ``sample``: the mean plus L times standard normal noise."""
+        noise = torch.randn(
+            (*self.batch_shape, math.prod(shape), *self.event_shape),
+            generator=generator,
+            dtype=self._mean.dtype,
+            device=self._mean.device,
+        )
+        # All draws of a row at once: one product of matrices per row.
+        draw = (noise @ self.scale_tril.mT).movedim(-2, 0)
+        return self._mean + draw.reshape(*shape, *self._mean.shape)
 
 
 class MultivariateNormal(Likelihood):

@@ -18,6 +18,18 @@ from ansatz.likelihoods.likelihood import (
 )
 from ansatz.spec import TargetSpec
 
+RobustScale = Literal["mad"] | float
+
+
+def require_scale(name: str, scale: object) -> None:
+    """Rejects a scale that is neither ``"mad"`` nor a positive number."""
+    if scale == "mad":
+        return
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        raise ValueError(f"scale of {name} must be 'mad' or a number, got {scale!r}.")
+    if not 0 < scale < math.inf:
+        raise ValueError(f"scale of {name} must be positive and finite, got {scale}.")
+
 
 class PointLoss(Likelihood):
     """A loss of one predicted number, raw[0]; it predicts no distribution."""
@@ -144,6 +156,7 @@ class Huber(PointLoss):
 
     Args:
         delta: where the loss turns linear, in units of s.
+        scale: s, ``"mad"`` or a known number: with ``scale=1`` delta is in the unit of y.
 
     Shapes:
         - raw: ``(..., 1)``.
@@ -162,14 +175,19 @@ class Huber(PointLoss):
 
     name = "huber"
 
-    def __init__(self, *, delta: float = 1.345) -> None:
+    def __init__(self, *, delta: float = 1.345, scale: RobustScale = "mad") -> None:
         super().__init__()
         if not 0 < delta < math.inf:
             raise ValueError(f"delta of Huber must be positive and finite, got {delta}.")
-        self.delta, self.unit = delta, UnitScale()
+        require_scale("Huber", scale)
+        self.delta, self.unit, self.known = delta, UnitScale(), not isinstance(scale, str)
+        if not isinstance(scale, str):
+            self.unit.observe(torch.tensor(float(scale), dtype=torch.float64))
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
-        """The scale s; the sd of y where more than half of its values are equal."""
+        """The scale s, unless known; the sd of y where more than half of its values are equal."""
+        if self.known:
+            return
         mad = 1.4826 * weighted_median((y - weighted_median(y, weight)).abs(), weight)
         self.unit.observe(torch.where(mad > 0, mad, weighted_sd(y, weight)))
 
@@ -234,7 +252,7 @@ class Tukey(PointLoss):
 
     Args:
         constant: c in units of s.
-        scale: s, ``"mad"`` or a known number.
+        scale: s, ``"mad"`` or a known number: with ``scale=1`` c is in the unit of y.
         warm_up: training steps from Huber to Tukey; 0 begins with Tukey.
 
     Shapes:
@@ -257,28 +275,21 @@ class Tukey(PointLoss):
     calls: Tensor
 
     def __init__(
-        self, *, constant: float = 4.685, scale: Literal["mad"] | float = "mad", warm_up: int = 1000
+        self, *, constant: float = 4.685, scale: RobustScale = "mad", warm_up: int = 1000
     ) -> None:
         super().__init__()
         if not 0 < constant < math.inf:
             raise ValueError(f"constant of Tukey must be positive and finite, got {constant}.")
-        if isinstance(scale, str) and scale != "mad":
-            raise ValueError(f"scale of Tukey must be 'mad' or a number, got {scale!r}.")
-        if not isinstance(scale, str) and not 0 < scale < math.inf:
-            raise ValueError(f"scale of Tukey must be positive and finite, got {scale}.")
         if warm_up < 0:
             raise ValueError(f"warm_up of Tukey must be a number of steps >= 0, got {warm_up}.")
-        self.constant, self.known, self.warm_up = constant, not isinstance(scale, str), warm_up
-        self.huber = Huber()
-        if not isinstance(scale, str):
-            self.huber.unit.observe(torch.tensor(float(scale)))
+        require_scale("Tukey", scale)
+        self.constant, self.warm_up, self.huber = constant, warm_up, Huber(scale=scale)
         # The warm-up is over until a network asks for it.
         self.register_buffer("calls", torch.tensor(float(warm_up)))
 
     def observe(self, y: Tensor, weight: Tensor) -> None:
         """The scale s, unless known; the sd of y where more than half of its values are equal."""
-        if not self.known:
-            self.huber.observe(y, weight)
+        self.huber.observe(y, weight)
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """Tukey's estimate of location, the minimum reached from Huber's, and the scale s."""

@@ -19,7 +19,9 @@ registry = Registry(
         "beta_binomial": "ansatz.likelihoods.beta_binomial:BetaBinomial",
         "binomial": "ansatz.likelihoods.binomial:Binomial",
         "categorical": "ansatz.likelihoods.categorical:Categorical",
+        "cauchy": "ansatz.likelihoods.robust_losses:Cauchy",
         "censored": "ansatz.likelihoods.censored:Censored",
+        "charbonnier": "ansatz.likelihoods.robust_losses:Charbonnier",
         "cox": "ansatz.likelihoods.cox:Cox",
         "cross_entropy": "ansatz.likelihoods.cross_entropy:CrossEntropy",
         "dice": "ansatz.likelihoods.dice:Dice",
@@ -28,6 +30,7 @@ registry = Registry(
         "exponential": "ansatz.likelihoods.exponential:Exponential",
         "focal": "ansatz.likelihoods.focal:Focal",
         "gamma": "ansatz.likelihoods.gamma:Gamma",
+        "geman_mcclure": "ansatz.likelihoods.robust_losses:GemanMcClure",
         "generalized_pareto": "ansatz.likelihoods.generalized_pareto:GeneralizedPareto",
         "huber": "ansatz.likelihoods.point_loss:Huber",
         "hurdle_poisson": "ansatz.likelihoods.hurdle_poisson:HurdlePoisson",
@@ -52,12 +55,15 @@ registry = Registry(
         "tweedie": "ansatz.likelihoods.tweedie:Tweedie",
         "von_mises": "ansatz.likelihoods.von_mises:VonMises",
         "weibull": "ansatz.likelihoods.weibull:Weibull",
+        "welsch": "ansatz.likelihoods.robust_losses:Welsch",
         "zero_inflated_negative_binomial": (
             "ansatz.likelihoods.zero_inflated:ZeroInflatedNegativeBinomial"
         ),
         "zero_inflated_poisson": "ansatz.likelihoods.zero_inflated:ZeroInflatedPoisson",
         "zero_one_inflated_beta": "ansatz.likelihoods.zero_one_inflated_beta:ZeroOneInflatedBeta",
     },
+    # log-probabilities are logits: their log-softmax is themselves
+    aliases=dict(binary_cross_entropy="bernoulli", nll="categorical", pseudo_huber="charbonnier"),
 )
 create = registry.create
 names = registry.names

@@ -12,6 +12,11 @@ class _Moved(Distribution):
     _inside: Distribution
     _log_slope: Tensor  # the log of the slope of _in
 
+    @property
+    def reparameterized(self) -> bool:  # type: ignore[override]
+        """Whether the base is."""
+        return self._inside.reparameterized and not self._inside.discrete
+
     def _in(self, y: Tensor) -> Tensor:
         raise NotImplementedError
 
@@ -97,6 +102,11 @@ class Scaled(_Moved):
     def variance(self) -> Tensor:
         """c^2 times that of the base."""
         return self.factor**2 * self._inside.variance
+
+    @property
+    def between_variance(self) -> Tensor:
+        """c^2 times that of the base."""
+        return self.factor**2 * self._inside.between_variance
 
     def crps(self, y: Tensor) -> Tensor:
         """C times the base's at the point moved back."""

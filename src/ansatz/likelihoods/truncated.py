@@ -86,6 +86,7 @@ class TruncatedDistribution(Distribution):
         self._shape = torch.broadcast_shapes(shape, self._low.shape, self._high.shape)
         self._low, self._high = self._low.expand(self._shape), self._high.expand(self._shape)
         self.discrete = distribution.discrete
+        self.reparameterized = distribution.reparameterized
         self.log_mass = distribution.log_interval(self._low, self._high)
         self.lower, self.upper = distribution.lower, distribution.upper
         if self._low.numel() and not self._low.is_meta:  # the widest of all rows

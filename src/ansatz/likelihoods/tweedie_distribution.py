@@ -45,6 +45,7 @@ class TweedieDistribution(Distribution):
     """
 
     lower = 0.0
+    reparameterized = False  # the probability of 0 depends on the parameters
 
     def __init__(self, log_mean: Tensor, dispersion: Tensor, power: Tensor) -> None:
         self.log_mean, self.dispersion, self.power = torch.broadcast_tensors(

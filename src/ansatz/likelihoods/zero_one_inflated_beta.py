@@ -34,6 +34,7 @@ class ZeroOneInflatedBetaDistribution(Distribution):
     """
 
     lower, upper = 0.0, 1.0
+    reparameterized = False  # the probabilities of 0 and 1 depend on the parameters
 
     def __init__(self, inner: BetaDistribution, logits: Tensor) -> None:
         self.inner, self.logits = inner, logits

@@ -10,6 +10,7 @@ from ansatz.metrics.errors import mean_angular_error as mean_angular_error
 from ansatz.metrics.errors import sample_circular_crps as sample_circular_crps
 from ansatz.metrics.classification import accuracy as accuracy
 from ansatz.metrics.classification import auc as auc
+from ansatz.metrics.classification import roc_auc as roc_auc
 from ansatz.metrics.classification import brier as brier
 from ansatz.metrics.classification import ece as ece
 from ansatz.metrics.concordance import antolini_c as antolini_c
@@ -20,6 +21,7 @@ from ansatz.metrics.scoring_rules import sample_crps as sample_crps
 from ansatz.metrics.scoring_rules import energy_score as energy_score
 from ansatz.metrics.scoring_rules import sample_energy_score as sample_energy_score
 from ansatz.metrics.errors import mae as mae
+from ansatz.metrics.errors import mse as mse
 from ansatz.metrics.errors import r2 as r2
 from ansatz.metrics.errors import rmse as rmse
 from ansatz.metrics.compute_metrics import compute_metrics as compute_metrics
@@ -27,6 +29,10 @@ from ansatz.metrics.kaplan_meier import aalen_johansen as aalen_johansen
 from ansatz.metrics.kaplan_meier import kaplan_meier as kaplan_meier
 from ansatz.metrics.kaplan_meier import nelson_aalen as nelson_aalen
 from ansatz.metrics.kaplan_meier import StepCurve as StepCurve
+from ansatz.metrics.labels import confusion_matrix as confusion_matrix
+from ansatz.metrics.labels import f1 as f1
+from ansatz.metrics.labels import precision as precision
+from ansatz.metrics.labels import recall as recall
 from ansatz.metrics.scoring_rules import log_score as log_score
 from ansatz.metrics.scoring_rules import pinball as pinball
 from ansatz.metrics.ranking import kendall_tau as kendall_tau

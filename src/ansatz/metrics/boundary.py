@@ -7,11 +7,13 @@ import torch
 from scipy import ndimage
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.metrics.segmentation import Reduction, overlap, reduce_classes
 
 Array = np.ndarray[Any, Any]
 
 
+@takes_arrays
 def boundary_f1(
     y: Tensor,
     predicted: Tensor,
@@ -64,11 +66,9 @@ def boundary_f1(
     """
     if not tolerance >= 0:
         raise ValueError(f"tolerance of boundary_f1 must be >= 0, got {tolerance}.")
-    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     found = overlap(y, predicted, weight, classes=classes)
     seen = torch.ones_like(y, dtype=torch.bool)
     if weight is not None:
-        weight = torch.as_tensor(weight, device=y.device)
         seen = (weight > 0).reshape(*weight.shape, *(1,) * (y.ndim - weight.ndim)).expand_as(y)
     true, guess, known = (t.detach().cpu().numpy() for t in (y, predicted, seen))
     values = [

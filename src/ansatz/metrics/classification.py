@@ -5,9 +5,11 @@ import math
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.metrics.weights import require_equal_shapes, row_mean, row_weight
 
 
+@takes_arrays
 def accuracy(y: Tensor, predicted: Tensor, weight: Tensor | None = None) -> Tensor:
     """Computes the share of rows whose predicted class is the true one.
 
@@ -25,6 +27,7 @@ def accuracy(y: Tensor, predicted: Tensor, weight: Tensor | None = None) -> Tens
     return row_mean((y == predicted).double(), weight).mean()
 
 
+@takes_arrays
 def brier(y: Tensor, probs: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the mean squared error of probabilities: smaller is better.
 
@@ -58,6 +61,7 @@ def brier(y: Tensor, probs: Tensor, weight: Tensor | None = None) -> Tensor:
     return row_mean(((probs.double() - hit) ** 2).sum(-1), weight).mean()
 
 
+@takes_arrays
 def ece(y: Tensor, probs: Tensor, weight: Tensor | None = None, *, bins: int = 15) -> Tensor:
     r"""Computes the expected calibration error over equal-count bins, less the noise's share.
 
@@ -113,6 +117,7 @@ def ece(y: Tensor, probs: Tensor, weight: Tensor | None = None, *, bins: int = 1
     return (mass * (2 * delta.abs() - _folded_normal_mean(delta, noise))).sum() / mass.sum()
 
 
+@takes_arrays
 def auc(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the area under the ROC curve: P(a positive row scores above a negative one).
 
@@ -144,6 +149,9 @@ def auc(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Tensor:
     present = [k for k in range(score.shape[-1]) if bool(((y == k) & (weight > 0)).any())]
     parts = [_binary_auc((y == k).double(), score[:, k].double(), weight) for k in present]
     return torch.stack(parts).mean() if len(present) > 1 else score.new_tensor(math.nan).double()
+
+
+roc_auc = auc  # scikit-learn's name
 
 
 def _binary_auc(positive: Tensor, score: Tensor, weight: Tensor) -> Tensor:

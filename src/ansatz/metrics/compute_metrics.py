@@ -6,12 +6,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.metrics.classification import accuracy, auc, brier, ece
 from ansatz.metrics.errors import mae, mean_angular_error, r2, rmse
 from ansatz.metrics.ranking import kendall_tau, top_one_accuracy
 from ansatz.metrics.scoring_rules import crps, energy_score, log_score
 
 
+@takes_arrays
 def compute_metrics(
     y: Tensor,
     *,

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.errors import DataError
 from ansatz.metrics.kaplan_meier import kaplan_meier
 from ansatz.metrics.weights import require_equal_shapes, row_weight
@@ -10,6 +11,7 @@ from ansatz.metrics.weights import require_equal_shapes, row_weight
 _BLOCK = 2**22  # pairs that are held at once
 
 
+@takes_arrays
 def harrell_c(
     time: Tensor,
     event: Tensor,
@@ -46,6 +48,7 @@ def harrell_c(
     return _concordance(time, event, score, None, weight, entry)
 
 
+@takes_arrays
 def uno_c(
     time: Tensor,
     event: Tensor,
@@ -103,6 +106,7 @@ def uno_c(
     return _concordance(time, event, score, factor, weight, None)
 
 
+@takes_arrays
 def antolini_c(
     survival: Tensor, times: Tensor, time: Tensor, event: Tensor, weight: Tensor | None = None
 ) -> Tensor:

@@ -5,9 +5,28 @@ import math
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.metrics.weights import require_equal_shapes, row_mean
 
 
+@takes_arrays
+def mse(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
+    r"""Computes the mean squared error, :math:`\sum_i w_i (y_i - f_i)^2 / \sum_i w_i`.
+
+    Shapes:
+        - y, point: ``(N,)``, or ``(N, K)``: then the mean over the K targets, as in scikit-learn.
+        - weight: ``(N,)`` frequency weights.
+
+    Example:
+        >>> from ansatz.metrics import mse
+        >>> float(mse([0.0, 0.0], [1.0, 7.0]))
+        25.0
+    """
+    require_equal_shapes("mse", y, point)
+    return row_mean((y.double() - point.double()) ** 2, weight).mean()
+
+
+@takes_arrays
 def rmse(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the root mean squared error, :math:`\sqrt{\sum_i w_i (y_i - f_i)^2 / \sum_i w_i}`.
 
@@ -25,6 +44,7 @@ def rmse(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
     return row_mean((y.double() - point.double()) ** 2, weight).sqrt().mean()
 
 
+@takes_arrays
 def mae(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the mean absolute error, :math:`\sum_i w_i |y_i - f_i| / \sum_i w_i`.
 
@@ -42,6 +62,7 @@ def mae(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
     return row_mean((y.double() - point.double()).abs(), weight).mean()
 
 
+@takes_arrays
 def r2(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the share of the variance explained.
 
@@ -67,6 +88,7 @@ def r2(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
     return (1 - ratio).mean()
 
 
+@takes_arrays
 def angular_distance(first: Tensor, second: Tensor) -> Tensor:
     """Computes the angle between two directions, from 0 to pi.
 
@@ -80,6 +102,7 @@ def angular_distance(first: Tensor, second: Tensor) -> Tensor:
     return (gap - 2 * math.pi * torch.round(gap / (2 * math.pi))).abs()
 
 
+@takes_arrays
 def mean_angular_error(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Tensor:
     """Computes the mean angle between outcomes and predictions, in radians: smaller is better.
 
@@ -98,6 +121,7 @@ def mean_angular_error(y: Tensor, point: Tensor, weight: Tensor | None = None) -
     return row_mean(angular_distance(y.double(), point.double()), weight).mean()
 
 
+@takes_arrays
 def sample_circular_crps(samples: Tensor, y: Tensor) -> Tensor:
     r"""Computes the circular CRPS of each direction from M draws, in radians: smaller is better.
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.errors import DataError
 from ansatz.metrics.weights import row_weight
 
@@ -40,6 +41,7 @@ class StepCurve(NamedTuple):
         return torch.cat([self.values.new_full((1,), self.start), self.values])[place]
 
 
+@takes_arrays
 def kaplan_meier(
     time: Tensor, event: Tensor, weight: Tensor | None = None, entry: Tensor | None = None
 ) -> StepCurve:
@@ -75,6 +77,7 @@ def kaplan_meier(
     return StepCurve(times, (1 - died / at_risk).cumprod(0), 1.0)
 
 
+@takes_arrays
 def nelson_aalen(
     time: Tensor, event: Tensor, weight: Tensor | None = None, entry: Tensor | None = None
 ) -> StepCurve:
@@ -95,6 +98,7 @@ def nelson_aalen(
     return StepCurve(times, (died / at_risk).cumsum(0), 0.0)
 
 
+@takes_arrays
 def aalen_johansen(
     time: Tensor,
     event: Tensor,

@@ -5,11 +5,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.metrics.weights import row_mean, row_weight
 
 Unranked = Literal["last", "absent"]
 
 
+@takes_arrays
 def kendall_tau(
     y: Tensor, order: Tensor, weight: Tensor | None = None, *, unranked: Unranked = "last"
 ) -> Tensor:
@@ -45,6 +47,7 @@ def kendall_tau(
     return row_mean(tau, row_weight(tau, weight) * (pairs > 0))
 
 
+@takes_arrays
 def top_one_accuracy(
     y: Tensor, order: Tensor, weight: Tensor | None = None, *, unranked: Unranked = "last"
 ) -> Tensor:

@@ -6,9 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.metrics.weights import row_mean
 
 
+@takes_arrays
 def log_score(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the mean log density of the outcomes: larger is better; its negative is the nll.
 
@@ -35,6 +37,7 @@ def log_score(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Ten
     return row_mean(distribution.log_prob(y), weight).mean()
 
 
+@takes_arrays
 def crps(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the mean CRPS of the outcomes, in the unit of y: smaller is better.
 
@@ -62,6 +65,7 @@ def crps(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
     return row_mean(distribution.crps(y), weight).mean()
 
 
+@takes_arrays
 def sample_crps(samples: Tensor, y: Tensor) -> Tensor:
     r"""Estimates the CRPS of each outcome from M draws, without bias.
 
@@ -100,6 +104,7 @@ def sample_crps(samples: Tensor, y: Tensor) -> Tensor:
 _BLOCK = 2**22  # differences held at once
 
 
+@takes_arrays
 def energy_score(distribution: Any, y: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the mean energy score of vector outcomes, in the unit of y: smaller is better.
 
@@ -129,6 +134,7 @@ def energy_score(distribution: Any, y: Tensor, weight: Tensor | None = None) -> 
     return row_mean(distribution.energy_score(y), weight)
 
 
+@takes_arrays
 def sample_energy_score(samples: Tensor, y: Tensor) -> Tensor:
     r"""Estimates the energy score of each outcome from M draws, without bias.
 
@@ -166,6 +172,7 @@ def sample_energy_score(samples: Tensor, y: Tensor) -> Tensor:
     return near - 0.5 * apart / (count * (count - 1))
 
 
+@takes_arrays
 def pinball(
     y: Tensor, quantiles: Tensor, levels: Sequence[float], weight: Tensor | None = None
 ) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple, get_args
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.metrics.weights import require_equal_shapes
 
 Reduction = Literal["mean", "image", "class", "none"]
@@ -34,6 +35,7 @@ class Overlap(NamedTuple):
     weight: Tensor
 
 
+@takes_arrays
 def overlap(
     y: Tensor, predicted: Tensor, weight: Tensor | None = None, *, classes: int | None = None
 ) -> Overlap:
@@ -61,14 +63,13 @@ def overlap(
         >>> overlap(y, predicted).both
         tensor([[1., 2.]], dtype=torch.float64)
     """
-    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     require_equal_shapes("the overlap of masks", y, predicted)
     _require_masks(y)
     if weight is None and classes is None and _looks_like_one_image(y):
         warnings.warn(
             f"masks of shape {tuple(y.shape)} are taken for {len(y)} signals. Of one image: "
             "y[None] and predicted[None]; of signals give classes= to avoid this warning.",
-            stacklevel=3,
+            stacklevel=5,
         )
     weight, image = _weights(y, weight)
     seen = weight > 0
@@ -132,6 +133,7 @@ def _count(a: Tensor, b: Tensor, classes: int | None) -> int:
     return count
 
 
+@takes_arrays
 def dice(
     y: Tensor,
     predicted: Tensor,
@@ -181,6 +183,7 @@ def dice(
     return reduce_classes(values, found.weight, background=background, reduction=reduction)
 
 
+@takes_arrays
 def iou(
     y: Tensor,
     predicted: Tensor,
@@ -215,6 +218,7 @@ def iou(
     return reduce_classes(values, found.weight, background=background, reduction=reduction)
 
 
+@takes_arrays
 def pixel_error(
     y: Tensor,
     predicted: Tensor,
@@ -242,7 +246,6 @@ def pixel_error(
         >>> pixel_error(torch.tensor([[0, 1, 1, 1]]), torch.tensor([[0, 0, 1, 1]])).item()
         0.25
     """
-    y, predicted = torch.as_tensor(y), torch.as_tensor(predicted)
     require_equal_shapes("pixel_error", y, predicted)
     _require_masks(y)
     if reduction not in ("mean", "image"):
@@ -284,12 +287,12 @@ def _weights(y: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
     """A weight per pixel, and the mean weight of the observed pixels of each image, in double."""
     if weight is None:
         weight = torch.ones(len(y), dtype=torch.float64, device=y.device)
-    weight = torch.as_tensor(weight, device=y.device)
     if weight.shape not in (y.shape, y.shape[:1]):
         raise ValueError(
             f"weight needs one entry per image, {tuple(y.shape[:1])}, or per pixel, "
             f"{tuple(y.shape)}, got {tuple(weight.shape)}."
         )
-    weight = weight.double().reshape(*weight.shape, *(1,) * (y.ndim - weight.ndim)).expand_as(y)
+    weight = weight.to(y.device).double()
+    weight = weight.reshape(*weight.shape, *(1,) * (y.ndim - weight.ndim)).expand_as(y)
     flat = weight.flatten(1)
     return weight, flat.sum(1) / (flat > 0).sum(1).clamp(min=1)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.metrics.classification import auc, middle_rank
 from ansatz.metrics.weights import require_equal_shapes, row_mean, row_weight
 
@@ -32,6 +33,7 @@ class Estimate(NamedTuple):
         return Estimate(self.value - other.value, self.influence - other.influence)
 
 
+@takes_arrays
 def mean_estimate(values: Tensor, weight: Tensor | None = None) -> Estimate:
     """Computes the mean over rows of a score.
 
@@ -50,6 +52,7 @@ def mean_estimate(values: Tensor, weight: Tensor | None = None) -> Estimate:
     return Estimate(float(mean), values - mean)
 
 
+@takes_arrays
 def rmse_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estimate:
     r"""Computes the root mean squared error; by the delta method d sqrt(m) = dm / (2 sqrt(m)).
 
@@ -72,6 +75,7 @@ def rmse_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Est
     return Estimate(root, influence / (2 * root) if root > 0 else influence)
 
 
+@takes_arrays
 def r2_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estimate:
     r"""Computes 1 - MSE / Var(y), by the delta method in both.
 
@@ -102,6 +106,7 @@ def r2_estimate(y: Tensor, point: Tensor, weight: Tensor | None = None) -> Estim
     return Estimate(1 - squared.value / total.value, influence)
 
 
+@takes_arrays
 def auc_estimate(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Estimate:
     r"""Computes the area under the ROC curve with DeLong's variance.
 
@@ -141,6 +146,7 @@ def auc_estimate(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Esti
     return Estimate(float(area), side * (share - area))
 
 
+@takes_arrays
 def influence_error(
     influence: Tensor,
     weight: Tensor | None = None,

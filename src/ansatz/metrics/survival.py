@@ -6,11 +6,13 @@ import torch
 from scipy import stats
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 from ansatz.errors import DataError
 from ansatz.metrics.kaplan_meier import kaplan_meier
 from ansatz.metrics.weights import row_mean, row_weight
 
 
+@takes_arrays
 def brier_survival(
     survival: Tensor,
     times: Tensor,
@@ -100,6 +102,7 @@ def brier_rows(
     return torch.where(alive, (1 - survival) ** 2 / now.clamp(min=1e-300), terms)
 
 
+@takes_arrays
 def integrated_brier(
     survival: Tensor,
     times: Tensor,
@@ -132,6 +135,7 @@ def integrated_brier(
     return torch.trapezoid(score, times.double()) / (times[-1] - times[0]).double()
 
 
+@takes_arrays
 def brier_skill(
     survival: Tensor,
     times: Tensor,
@@ -171,6 +175,7 @@ class DCalibration(NamedTuple):
     p_value: float
 
 
+@takes_arrays
 def d_calibration(
     survival: Tensor, event: Tensor, weight: Tensor | None = None, bins: int = 10
 ) -> DCalibration:

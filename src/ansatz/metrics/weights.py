@@ -3,7 +3,10 @@
 import torch
 from torch import Tensor
 
+from ansatz.arrays import takes_arrays
 
+
+@takes_arrays
 def row_mean(values: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the weighted mean over the first axis, in double precision.
 
@@ -46,6 +49,7 @@ def require_equal_shapes(name: str, y: Tensor, other: Tensor) -> None:
         )
 
 
+@takes_arrays
 def standard_error(values: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""Computes the standard error of a mean over rows, sd / sqrt(n).
 

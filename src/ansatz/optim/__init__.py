@@ -6,6 +6,9 @@ from ansatz.optim.registry import register as register
 from ansatz.optim.registry import registry as registry
 
 from ansatz.optim.averaging import WeightAverage as WeightAverage
+from ansatz.optim.defaults import OptimizerDefaults as OptimizerDefaults
+from ansatz.optim.defaults import default_settings as default_settings
+from ansatz.optim.defaults import takes_option as takes_option
 from ansatz.optim.extragradient import Extragradient as Extragradient
 from ansatz.optim.flat_adamw import FlatAdamW as FlatAdamW
 from ansatz.optim.descent import HeavyBall as HeavyBall

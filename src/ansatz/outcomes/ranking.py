@@ -32,7 +32,7 @@ from ansatz.fitting.summaries import SavedSummary
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Likelihood, PlackettLuce, RankingDistribution
 from ansatz.spec import TargetSpec
-from ansatz.training import Supervised
+from ansatz.training import Penalty, Supervised
 
 
 class Ranking(Outcome):
@@ -114,7 +114,13 @@ class Ranking(Outcome):
         likelihood.item_names = [str(item) for item in self.labels]
         return likelihood
 
-    def solve(self, structure: Structure, likelihood: Likelihood, job: Job) -> LinearBaseline:
+    def solve(
+        self,
+        structure: Structure,
+        likelihood: Likelihood,
+        job: Job,
+        penalty: Penalty | None = None,
+    ) -> LinearBaseline:
         """The linear model; without features where it has no finite maximum, its limit."""
         made = cast(PlackettLuce, likelihood)
         if job.rows.has_features:
@@ -123,12 +129,12 @@ class Ranking(Outcome):
                     "a linear model is fitted by maximum likelihood, without a prior: set prior=0, "
                     "or take a network."
                 )
-            return super().solve(structure, likelihood, job)
+            return super().solve(structure, likelihood, job, penalty)
         made = copy.deepcopy(made).double()
         made.observe(job.y, job.weight)
         shift, scale = made.start(job.y, job.weight)
         if not made.notes and not made.prior:
-            return super().solve(structure, likelihood, job)
+            return super().solve(structure, likelihood, job, penalty)
         return LinearBaseline(structure.constant(Supervised(made, shift, scale), job), [])
 
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:

@@ -1,17 +1,23 @@
 """Builds a report: computes every section that applies and writes the page."""
 
 import math
+import re
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansatz import __version__
+from ansatz.data import DataWarning
 from ansatz.errors import AnsatzError, UsageError
-from ansatz.figures.number_format import printable
+from ansatz.facts import Facts, as_html, as_text
+from ansatz.figures.number_format import number, printable
 from ansatz.figures.page import render, write_page
-from ansatz.figures.section import Chapter, Section, Text
+from ansatz.figures.section import Chapter, Figure, Section, Table, Text
 from ansatz.fitting.model import Model
 from ansatz.fitting.replay import replay
+from ansatz.fitting.split import warn_of_training_rows
 from ansatz.registry import load
 from ansatz.report.evidence import Evidence
 from ansatz.report.gathering import gather, replayed
@@ -24,14 +30,26 @@ def headline(evidence: Evidence) -> list[str]:
     kind = "likelihood" if evidence.likelihood.has_distribution else "loss"
     what = (
         f"{describe_network(evidence).capitalize()} of {printable(evidence.target, 80)} with the "
-        f"{likelihood_name(evidence)} {kind}, evaluated on {len(evidence.weight)} test "
-        f"{evidence.unit.many}:"
+        f"{likelihood_name(evidence)} {kind}, evaluated on {number(len(evidence.weight))} "
+        f"{evidence.rows_called}:"
     )
     beats = verdict(evidence, "linear") or verdict(evidence, "constant")
     if not beats:
         beats = "there is no baseline to compare it with."
     calibration = evidence.outcome_report.calibration(evidence)
-    return [f"{what} {beats[0].lower()}{beats[1:]}", f"Calibration: {calibration}"]
+    found = [f"{what} {beats[0].lower()}{beats[1:]}", f"Calibration: {calibration}"]
+    return [*found, *_warnings(evidence)]
+
+
+def _warnings(evidence: Evidence) -> list[str]:
+    """Warns of rows that the model was trained on, or may have been."""
+    count, many = evidence.total or len(evidence.weight), evidence.unit.many
+    if evidence.trained_on is None:
+        return [f"Whether the model was trained on these {many} is not known."]
+    return [
+        sentence[0].upper() + sentence[1:]
+        for sentence in warn_of_training_rows(evidence.trained_on, count, many)
+    ]
 
 
 _ALWAYS = [
@@ -51,7 +69,7 @@ def chapters(evidence: Evidence) -> list[Chapter]:
 
 
 class Report(NamedTuple):
-    """A report: the page as HTML, its two opening sentences, its sections.
+    """A report: the page as HTML, its opening sentences, its sections.
 
     Example:
         >>> from ansatz.report import Report
@@ -62,6 +80,20 @@ class Report(NamedTuple):
     page: str
     verdict: list[str]
     sections: list[Section]
+
+    def __repr__(self) -> str:
+        return as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._facts())
+
+    def _facts(self) -> tuple[str, Facts]:
+        titles = [each.title for each in self.sections]
+        return f"Report: {len(titles)} sections, {len(self.page):,} letters of HTML", [
+            ("verdict", " ".join(self.verdict)),
+            ("sections", "; ".join(titles)),
+            ("page", "in .page; report(..., path='report.html') writes it"),
+        ]
 
 
 def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> Report:
@@ -89,11 +121,12 @@ def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> 
             progress(chapter.words)
         section = _section(chapter, evidence)
         if section is not None:
-            found.append(section)
+            found.append(section if evidence.trained_on == 0 else _of_given_rows(section))
     verdict = headline(evidence)
-    rows = f"{len(evidence.weight)} test {evidence.unit.many}"
+    rows = f"{number(len(evidence.weight))} {evidence.rows_called}"
     if evidence.total is not None:
-        rows = f"a sample of {len(evidence.weight)} of {evidence.total} test {evidence.unit.many}"
+        count = f"{number(len(evidence.weight))} of {number(evidence.total)}"
+        rows = f"a sample of {count} {evidence.rows_called}"
     where = f", {evidence.unit.many} of {evidence.origin}" if evidence.origin else ""
     page = render(
         found,
@@ -101,11 +134,31 @@ def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> 
         kicker=f"Evidence of a fitted model, {rows}{where}; ansatz {__version__}.",
         verdict=verdict,
         footer=(
-            f"Computed from held-out {evidence.unit.many}, unless a section states otherwise. "
+            f"Computed from the {evidence.rows_called}, unless a section states otherwise. "
             f"{evidence.contribution.caveat}"
         ),
     )
     return Report(page, verdict, found)
+
+
+_TEST = re.compile(r"\btest (?=rows?\b|outcomes?\b|[a-z]+s\b)")
+
+
+def _of_given_rows(section: Section) -> Section:
+    """Calls rows given rows where it is not known that they are test rows."""
+    parts: list[Text | Table | Figure] = []
+    for part in section.parts:
+        if isinstance(part, Text):
+            parts.append(part if part.kind == "code" else replace(part, text=_given(part.text)))
+        elif isinstance(part, Table):
+            parts.append(replace(part, caption=_given(part.caption)))
+        else:
+            parts.append(replace(part, caption=_given(part.caption), alt=_given(part.alt)))
+    return replace(section, lead=_given(section.lead), parts=parts)
+
+
+def _given(text: str) -> str:
+    return _TEST.sub("given ", text)
 
 
 def _section(chapter: Chapter, evidence: Evidence) -> Section | None:
@@ -196,7 +249,10 @@ def report_model(
         X, y, weight, offset, _ = fitted.structure.from_table(fitted, X, outcomes=True)
         rows = {"sample_weight": weight, "offset": offset, **rows}
     settings = {"refits": refits, "costs": check_costs(costs or {})}
-    report = build(gather(model, X, y, settings=settings, **rows))
+    evidence = gather(model, X, y, settings=settings, **rows)
+    if evidence.trained_on:
+        warnings.warn(_warnings(evidence)[0], DataWarning, stacklevel=3)
+    report = build(evidence)
     if path is not None:
         write_page(path, report.page, overwrite=overwrite)
     return report

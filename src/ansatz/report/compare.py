@@ -11,6 +11,7 @@ import numpy as np
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.replay import Replay, replay
+from ansatz.fitting.split import are_duplicates, warn_of_training_rows
 from ansatz.report.difference import (
     FEW_GROUPS,
     FEW_ROWS,
@@ -243,14 +244,23 @@ def _on_test_rows(a: Replay, b: Replay) -> tuple[Evaluated, Evaluated, list[str]
     if a.provenance is not None and b.provenance is not None:
         if a.provenance.rows.table != b.provenance.rows.table:
             cautions.append("the tables differ: rows were matched by their number and outcome.")
-    if a.provenance is None or b.provenance is None:
-        cautions.append("it is not known whether the models were trained on these rows.")
+    cautions += [each for pair in zip((a, b), jobs, strict=True) for each in _trained_on(*pair)]
     first, second = (
         evaluate_rows(each.name, each.model, job) for each, job in zip((a, b), jobs, strict=True)
     )
     require_same_kind(first, second)
     require_same_outcomes(first, second)
     return first, second, cautions
+
+
+def _trained_on(found: Replay, job: Job) -> list[str]:
+    """Warns of given rows that a model was trained on, or may have been."""
+    if found.provenance is not None:  # the test rows of its fit
+        return []
+    if found.model.row_keys is None:
+        return [f"it is not known whether {found.name} was trained on these rows."]
+    count = int(are_duplicates(found.model.row_keys, job.keys()).sum())
+    return [f"{found.name}: {each}" for each in warn_of_training_rows(count, len(job.y))]
 
 
 def _ordered(job: Job) -> Job:

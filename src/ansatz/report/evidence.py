@@ -144,6 +144,7 @@ class Evidence:
         origin: what the rows were read from.
         settings: options of the report: costs, refits.
         total: number of all test rows, if these are a sample.
+        trained_on: number of these rows that the model was trained on; None where it is not known.
 
     Example:
         >>> import numpy as np
@@ -153,7 +154,7 @@ class Evidence:
         >>> model = Regressor(network="linear").fit(x[::2], x[::2, 0])
         >>> evidence = gather(model, x[1::2], x[1::2, 0])
         >>> evidence.point.shape, evidence.columns[0].name
-        ((20,), 'x0')
+        ((20,), 'x1')
     """
 
     model: Model
@@ -178,6 +179,7 @@ class Evidence:
     origin: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     total: int | None = None
+    trained_on: int | None = 0
     kept: dict[str, Any] = field(
         default_factory=dict, repr=False
     )  # computed once for several sections
@@ -209,6 +211,12 @@ class Evidence:
     def unit(self) -> ExampleNoun:
         """The name of an example: a row, an image."""
         return self.contribution.unit(self.model)
+
+    @property
+    def rows_called(self) -> str:
+        """What the page calls the rows: test rows only where the model was not trained on them."""
+        many = self.unit.many
+        return f"test {many}" if self.trained_on == 0 else f"{many} that were given"
 
     @property
     def target(self) -> str:

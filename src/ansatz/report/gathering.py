@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ansatz.errors import DataError
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model, estimator_of
+from ansatz.fitting.split import are_duplicates
 from ansatz.report.evidence import Evidence, TrainingRows, contribution
 
 if TYPE_CHECKING:
@@ -60,7 +61,15 @@ def gather(
     if training is not None:
         learned = estimator.read_again(*training)
         learn = (learned, _pick(training[1], learned.index.numpy()))
+    known = {"trained_on": _trained_on(estimator.model_, job), **known}
     return _evidence(estimator.model_, job, _pick(y, seen), learn, rows=seen + 1, **known)
+
+
+def _trained_on(model: Model, job: Job) -> int | None:
+    """Counts the rows that the model was trained on, by their keys; None without keys."""
+    if model.row_keys is None:
+        return None
+    return int(are_duplicates(model.row_keys, job.keys()).sum())
 
 
 def _test_job(estimator: Any, X: Any, y: Any, sample_weight: ArrayLike | None, offset: Any) -> Job:
@@ -160,8 +169,15 @@ def _evidence(
         training=learned,
         columns=structure.columns(model, features),
         kept={"raw": served.raw},
-        **{"fit": model.evidence.get("fit", {}), **known},
+        **{"fit": _fit(model), **known},
     )
+
+
+def _fit(model: Model) -> dict[str, Any]:
+    """What is recorded of the fit; of an estimator's, how its likelihood was chosen."""
+    choice = model.evidence.get("choice")
+    known = {} if choice is None else {"candidates": choice["table"]}
+    return {**known, **model.evidence.get("fit", {})}
 
 
 def _pick(outcomes: Any, rows: NDArray[Any]) -> Any:

@@ -255,7 +255,11 @@ def recipe_of(model: Model) -> dict[str, Any]:
     found["columns"] = ", ".join(map(str, names))
     if origin is not None:
         deciding = {name for name, each in declared(FitOptions).items() if each.option.decides}
-        deciding -= {*_REPEATED, *origin.column_roles}
+        deciding -= {
+            *_REPEATED,
+            *origin.column_roles,
+            *found,
+        }  # what was fitted, not what was asked
         asked = {name: value for name, value in origin.asked.options.items() if name in deciding}
         found |= {name: value for name, value in origin.column_roles.items() if value} | asked
         found |= {"test": origin.test, "given": origin.given, "holdout": origin.holdout}

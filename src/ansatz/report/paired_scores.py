@@ -322,7 +322,7 @@ def _loss_of(owner: Evaluated, evaluated: Evaluated) -> NDArray[np.float64]:
             terms = likelihood.loss(evaluated.raw, y)
         elif isinstance(likelihood, Quantiles):
             terms = _pinball(likelihood, evaluated, y)
-        elif likelihood.name in ("mse", "mae", "huber", "tukey"):
+        elif not likelihood.has_distribution and likelihood.support == "real":
             if likelihood.name == "mae" and evaluated.distribution is not None:
                 point = evaluated.distribution.median
             else:

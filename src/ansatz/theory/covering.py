@@ -25,7 +25,8 @@ def log10_covering_shallow(
         \frac{\rho^{S_h}}{d_1!}, \qquad S = d_0 d_1 + 2 d_1 + 1, \quad S_h = d_0 d_1 + d_1
 
     in the supremum norm. Each of the S weights is rounded to a grid; the factorial is the number
-    of orders of the hidden units, which all give one function.
+    of orders of the hidden units, which all give one function. Beyond :math:`\rho = 4` the
+    :math:`d_1 + 1` weights of the output need :math:`\rho / 4` times as many values too.
 
     Args:
         inputs: :math:`d_0`.
@@ -51,6 +52,7 @@ def log10_covering_shallow(
     hidden = inputs * units + units
     levels = 16 * weight_bound**2 * (input_bound + 1) * math.sqrt(inputs) * units / radius
     found = size * math.log10(levels) + hidden * math.log10(lipschitz)
+    found += (units + 1) * math.log10(max(lipschitz / 4, 1.0))
     return found - (log10_equivalent_weights((units,)) if discount else 0.0)
 
 
@@ -65,20 +67,21 @@ def log10_covering_deep(
 ) -> float:
     r"""Computes the covering number of networks with L hidden layers, as log10.
 
-    .. math:: N(\epsilon) \le \Big( \frac{4 (L+1) (B_x + 1) (2B)^{L+2} \prod_{j=0}^{L} d_j}
-        {\epsilon} \Big)^{S} \frac{\rho^{S_h}}{d_1! \cdots d_L!}
+    .. math:: N(\epsilon) \le \Big( \frac{4 (L+1) (B_x + 1) (2B)^{L+2} \rho^L \prod_{j=0}^{L} d_j}
+        {\epsilon} \Big)^{S} \frac{1}{d_1! \cdots d_L!}
 
     Why: a change of every weight by at most :math:`\delta` changes the output by at most
-    :math:`\delta (L+1) (B_x+1) (2B)^L \prod_j d_j` for :math:`B \ge 1`, :math:`\rho = 1` and an
-    activation that is 0 at 0, since :math:`|h_\ell| + 1 \le 2 B d_{\ell-1} (|h_{\ell-1}| + 1)`; so
-    a grid with this number of values per weight is a cover, with room to spare.
+    :math:`\delta (L+1) (B_x+1) (2B\rho)^L \prod_j d_j` for :math:`B, \rho \ge 1` and an activation
+    that is 0 at 0, since :math:`|h_\ell| + 1 \le 2 B \rho d_{\ell-1} (|h_{\ell-1}| + 1)`; so a grid
+    with this number of values per weight is a cover, with room to spare. The factor
+    :math:`\rho^{S_h}` behind the power, as for one hidden layer, is too small for more of them.
 
     Args:
         widths: :math:`d_0, \dots, d_L`: inputs and hidden units; the one output is not named.
         radius: :math:`\epsilon` of the balls.
         weight_bound: :math:`B \ge 1`, of every weight and bias.
         input_bound: :math:`B_x`, of every coordinate of x.
-        lipschitz: :math:`\rho`, of the activation; :math:`S_h` counts the weights below the output.
+        lipschitz: :math:`\rho`, of the activation; below 1 it counts as 1.
         discount: False leaves the factorials out.
 
     Example:
@@ -97,8 +100,8 @@ def log10_covering_deep(
     size = hidden + widths[-1] + 1
     levels = math.log10(4 * (depth + 1) * (input_bound + 1) / radius)
     levels += (depth + 2) * math.log10(2 * weight_bound) + sum(math.log10(d) for d in widths)
-    found = size * levels + hidden * math.log10(lipschitz)
-    return found - (log10_equivalent_weights(widths[1:]) if discount else 0.0)
+    levels += depth * math.log10(max(lipschitz, 1.0))
+    return size * levels - (log10_equivalent_weights(widths[1:]) if discount else 0.0)
 
 
 def log10_equivalent_weights(units: Sequence[int]) -> float:

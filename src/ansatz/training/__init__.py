@@ -12,6 +12,7 @@ from ansatz.training.run import History as History
 from ansatz.errors import Interrupted as Interrupted
 from ansatz.training.objectives import Loss as Loss
 from ansatz.training.objectives import Supervised as Supervised
+from ansatz.training.penalties import Penalty as Penalty
 from ansatz.training.penalties import penalties as penalties
 from ansatz.training.other_steps import NewtonStep as NewtonStep
 from ansatz.training.objectives import Step as Step

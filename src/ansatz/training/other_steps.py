@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ansatz.data.batch import Batch
@@ -27,6 +28,8 @@ class NewtonStep:
         network: at most some thousand parameters in all.
         objective: ``objective(network, batch) -> Loss(total, count)``.
         damping: added to every curvature.
+        optimizer: one like :class:`ansatz.optim.Newton`, in place of ``damping``.
+        penalty: ``penalty(network) -> scalar``, added to the mean.
 
     Example:
         >>> import torch
@@ -44,11 +47,19 @@ class NewtonStep:
         McCullagh and Nelder (1989), Generalized Linear Models, section 2.5.
     """
 
-    def __init__(self, network: nn.Module, objective: nn.Module, *, damping: float = 0.0) -> None:
-        self.network, self.objective = network, objective
+    def __init__(
+        self,
+        network: nn.Module,
+        objective: nn.Module,
+        *,
+        damping: float = 0.0,
+        optimizer: torch.optim.Optimizer | None = None,
+        penalty: Callable[[nn.Module], Tensor] | None = None,
+    ) -> None:
+        self.network, self.objective, self.penalty = network, objective, penalty
         self.number = 0  # steps so far
         parameters = [p for m in (network, objective) for p in m.parameters() if p.requires_grad]
-        self.optimizer = Newton(parameters, damping=damping)
+        self.optimizer: Any = optimizer or Newton(parameters, damping=damping)
 
     def step(self, batch: Batch) -> dict[str, float]:
         """Updates once; ``loss`` is the mean before it."""
@@ -57,7 +68,7 @@ class NewtonStep:
 
         def mean() -> Tensor:
             total, count = self.objective(self.network, batch)
-            return total / count
+            return total / count + (0.0 if self.penalty is None else self.penalty(self.network))
 
         loss = self.optimizer.step(mean)
         if not loss.isfinite():

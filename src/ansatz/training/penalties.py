@@ -1,8 +1,9 @@
 """Penalties on weights, by name: what regularisation adds to the loss."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,12 +18,74 @@ penalties = Registry(
         "l1": "ansatz.training.penalties:L1",
         "l2": "ansatz.training.penalties:L2",
         "elastic_net": "ansatz.training.penalties:ElasticNet",
+        "group": "ansatz.training.penalties:Group",
         "orthogonality": "ansatz.training.penalties:Orthogonality",
         "spectral": "ansatz.training.penalties:Spectral",
     },
 )
 
+ALIASES = {"lasso": "l1", "ridge": "l2", "group_lasso": "group"}
+
 On = Literal["matrices", "all"]
+
+
+class Penalty(NamedTuple):
+    """A penalty as the option ``penalty`` asks for it: its name, and its strength if one is given.
+
+    Args:
+        name: as the registry of penalties spells it.
+        strength: lambda; None leaves it to the fit, as a linear model chooses it out of fold.
+
+    Example:
+        >>> from ansatz.training import Penalty
+        >>> Penalty.read("lasso=0.01")
+        Penalty(name='l1', strength=0.01)
+        >>> str(Penalty.read("ridge"))
+        'l2'
+    """
+
+    name: str
+    strength: float | None = None
+
+    @classmethod
+    def read(cls, given: "str | Penalty") -> "Penalty":
+        """Reads ``NAME`` or ``NAME=STRENGTH``; lasso, ridge and group_lasso are l1, l2 and group.
+
+        Raises:
+            UsageError: the name is unknown, or the strength is not a number from 0 on.
+        """
+        if isinstance(given, Penalty):
+            return given
+        if not isinstance(given, str):
+            raise UsageError(f"penalty is a text like 'l2' or 'l1=0.01', got {given!r}.")
+        name, equals, text = (part.strip() for part in given.partition("="))
+        name = ALIASES.get(name.lower(), name.lower())
+        penalties.get(name)  # an unknown name suggests the nearest
+        if not equals:
+            return cls(name)
+        try:
+            strength = float(text)
+        except ValueError:
+            strength = math.nan
+        if not 0 <= strength < math.inf:
+            raise UsageError(f"penalty={given}: the strength must be a number in [0, inf).")
+        return cls(name, strength)
+
+    def create(self) -> Any:
+        """Makes the penalty of a network's weights.
+
+        Raises:
+            UsageError: there is no strength.
+        """
+        if self.strength is None:
+            raise UsageError(
+                f"penalty={self.name}: a network needs its strength, like {self.name}=0.001 "
+                "(network='linear' chooses it by cross-validation)."
+            )
+        return penalties.create(self.name, self.strength)
+
+    def __str__(self) -> str:
+        return self.name if self.strength is None else f"{self.name}={self.strength:g}"
 
 
 class _Penalty(ABC):
@@ -118,6 +181,33 @@ class ElasticNet(_Penalty):
     def term(self, W: Tensor) -> Tensor:
         """The mixture of the two."""
         return self.l1_ratio * W.abs().sum() + (1 - self.l1_ratio) / 2 * W.square().sum()
+
+
+class Group(_Penalty):
+    r"""The group lasso: all weights that leave an input or a hidden unit vanish together, or stay.
+
+    .. math:: \lambda \sum_j \sqrt{p} \, \| W_{\cdot j} \|_2
+
+    A group is a column of a matrix :math:`W` of p rows, or the weights of one input channel of a
+    convolution: a unit whose group is 0 can be removed.
+
+    Args:
+        strength: :math:`\lambda`.
+
+    References:
+        Yuan & Lin (2006), Model selection and estimation in regression with grouped variables.
+        Scardapane et al. (2017), Group sparse regularization for deep neural networks, section 3.
+        https://arxiv.org/abs/1607.00485
+    """
+
+    def __init__(self, strength: float = 1.0) -> None:
+        super().__init__(strength)
+
+    def term(self, W: Tensor) -> Tensor:
+        """The norms of the columns, times the root of their length."""
+        columns = W.movedim(1, 0).flatten(1)  # (D, p)
+        # The norm has no gradient at 0; its subgradient 0 keeps a group that vanished there.
+        return math.sqrt(columns.shape[1]) * torch.linalg.vector_norm(columns, dim=1).sum()
 
 
 class Orthogonality(_Penalty):

@@ -52,7 +52,9 @@ class Trainer:
     Args:
         epochs: passes over the training source.
         steps: updates; with both given, the smaller budget counts.
-        patience: evaluations without a new best after which to stop.
+        patience: evaluations without progress after which to stop.
+        min_improvement: what counts as progress: a validation loss that is lower than at the last
+            progress by this number times the smaller of 1 and the gain since the first evaluation.
         evaluate_every: steps between evaluations; once per epoch by default.
         average: ``"ema"`` or ``"swa"``.
         checkpoint: folder for checkpoints; none are written by default.
@@ -98,6 +100,7 @@ class Trainer:
         epochs: int | None = None,
         steps: int | None = None,
         patience: int | None = None,
+        min_improvement: float = 0.0,
         evaluate_every: int | None = None,
         average: Average | None = None,
         checkpoint: str | Path | None = None,
@@ -136,6 +139,7 @@ class Trainer:
                 f"on_checkpoint_error must be 'continue' or 'stop', got {on_checkpoint_error!r}."
             )
         self.epochs, self.steps, self.patience = epochs, steps, patience
+        self.min_improvement = min_improvement
         self.evaluate_every, self.evaluate_train = evaluate_every, evaluate_train
         self.average = average
         self.checkpoint, self.checkpoint_every, self.keep = checkpoint, checkpoint_every, keep
@@ -189,6 +193,7 @@ class Trainer:
                 valid,
                 plan=plan,
                 patience=self.patience,
+                min_improvement=self.min_improvement,
                 average=Averaging(self.average, step, plan.total) if self.average else None,
                 callbacks=self._all_callbacks(is_first),
                 device=device,
@@ -292,7 +297,10 @@ class Trainer:
 
     def _settings(self, train: Source) -> dict[str, Any]:
         """Gives what identifies a run, beside its data."""
+        # Runs of before had no such number.
+        own = {"min_improvement": self.min_improvement} if self.min_improvement else {}
         return {
+            **own,
             "seed": self.seed,
             "average": self.average,
             "evaluate_every": self.evaluate_every,

@@ -1,6 +1,6 @@
 """Random patterns are stored without an error up to about n/(2 ln n) of them."""
 
-from math import exp, log, log2
+from math import exp, log
 
 import numpy as np
 import torch
@@ -9,42 +9,39 @@ from scipy.special import erfc
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.claims.claim import Figure
 from ansatz.connectionism import Hopfield
+from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import INK, LINEAR, MODEL
 
 
 def measure(
     generator: torch.Generator,
     *,
-    neurons: int = 1000,
-    patterns: tuple[int, ...] = (51, 65, 73, 81, 95),
-    rows: int = 3000,
+    sizes: tuple[int, ...] = (125, 250, 500, 1000, 2000),
+    rows: int = 1500,
 ) -> Finding:
-    """Unstable bits per pattern and patterns without any, by the number stored."""
-    n, table = neurons, []
-    for s in patterns:  # odd, and n even: no field is ever exactly 0
-        found = torch.stack([unstable(generator, n, s) for _ in range(max(rows // s, 4))])
-        bits, whole = found.double().mean(1), (found == 0).double().mean(1)
-        deviations = [float(part.std()) / len(found) ** 0.5 for part in (bits, whole)]
-        table.append([s, float(bits.mean()), deviations[0], float(whole.mean()), deviations[1]])
-    few = n * tail((2 * log(n)) ** 0.5)  # unstable bits per pattern at s = n / (2 ln n)
-    capacity, error = crossing(np.array(table), few)
-    middle = table[len(table) // 2]
-    x = random_signs(generator, patterns[0], n).double()
+    """The number of patterns of which half have no unstable bit, by the number of neurons."""
+    table = [[n, *half_stable(generator, n, rows)] for n in sizes]
+    size, ratio, error = np.array(table).T
+    (slope, _), covariance = np.polyfit(np.log(size), ratio, 1, w=1 / error, cov="unscaled")
+    n, s = 1000, 73  # n / (2 ln n) = 72.4; an odd s and an even n make no field exactly 0
+    found = torch.stack([unstable(generator, n, s) for _ in range(max(rows // s, 8))])
+    whole = (found == 0).double().mean(1)
+    x = random_signs(generator, s, n).double()
     network = Hopfield(n).double().store(x).fields(x)
     checks = [
         Check(
-            f"patterns at which {few:.3f} of the {n} bits of a pattern are unstable",
-            capacity,
-            n / (2 * log(n)),
-            4 * error + 1,
-            "4 standard errors, and 1 for the pattern itself, which makes no cross-talk",
-            wrong=Wrong("the logarithm to base 2", predicted=n / (2 * log2(n)), erratum="E17"),
+            "growth with ln n of the neurons per pattern that keep half of the patterns stable",
+            float(slope),
+            2.0,
+            2 / float(ratio.min()) + 4 * float(covariance[0, 0]) ** 0.5,
+            "2/z², the next term of the normal tail at z² neurons per pattern; 4 standard errors",
+            wrong=Wrong("the logarithm to base 2", predicted=2 / log(2), erratum="E17"),
         ),
         Check(
-            f"share of patterns without an error, {middle[0]} stored",
-            middle[3],
-            exp(-n * tail(((n - 1) / (middle[0] - 1)) ** 0.5)),
-            4 * middle[4],
+            f"share of patterns without an error, {s} stored in {n} neurons",
+            float(whole.mean()),
+            exp(-n * tail(((n - 1) / (s - 1)) ** 0.5)),
+            4 * float(whole.std()) / len(whole) ** 0.5,
             "4 standard errors over networks; errors come together, so at least exp(−nP) (Jensen)",
             relation=">=",
             wrong=Wrong("no pattern has an error", predicted=1.0),
@@ -57,8 +54,25 @@ def measure(
             "rounding of a sum of n terms: n eps",
         ),
     ]
-    head = ["s", "unstable bits per pattern", "error", "patterns without", "error"]
-    return Finding(checks, Table(head, table), {"n": n})
+    return Finding(checks, Table(["n", "neurons per pattern", "error"], table))
+
+
+def half_stable(generator: torch.Generator, n: int, rows: int) -> tuple[float, float]:
+    """Neurons per pattern at which half of the patterns have no unstable bit, and the error."""
+    ratios, shares, errors = [], [], []
+    for ratio in range(4, 17):
+        s = round(n / ratio) // 2 * 2 + 1
+        found = [unstable(generator, n, s) == 0 for _ in range(max(rows // s, 4))]
+        whole = torch.stack(found).double().mean(1)
+        ratios.append(n / s)
+        shares.append(float(whole.mean()))
+        errors.append(float(whole.std()) / len(whole) ** 0.5)
+        if shares[-1] > 0.8:
+            break
+    at = max(int(np.searchsorted(np.maximum.accumulate(shares), 0.5)), 1)
+    rise = (shares[at] - shares[at - 1]) / (ratios[at] - ratios[at - 1])
+    error = max(errors[at - 1 : at + 1]) / rise
+    return ratios[at - 1] + (0.5 - shares[at - 1]) / rise, error
 
 
 def unstable(generator: torch.Generator, n: int, s: int) -> torch.Tensor:
@@ -85,32 +99,23 @@ def tail(z: float) -> float:
     return float(0.5 * erfc(z / 2**0.5))
 
 
-def crossing(table: np.ndarray, level: float) -> tuple[float, float]:
-    """The s at which ln(bits), a straight line in 1/s, takes the level, and its standard error."""
-    s, bits, error = table[:, 0], np.maximum(table[:, 1], 1e-12), table[:, 2]
-    use = bits > 5 * error
-    x, y, weight = 1 / s[use], np.log(bits[use]), bits[use] / error[use]
-    (slope, height), covariance = np.polyfit(x, y, 1, w=weight, cov="unscaled")
-    at = (np.log(level) - height) / slope
-    gradient = np.array([-at / slope, -1 / slope])
-    return float(1 / at), float((gradient @ covariance @ gradient) ** 0.5 / at**2)
-
-
 def draw(paper: Figure, finding: Finding) -> None:
-    """Patterns without an error, by the number stored."""
+    """Neurons per pattern, by the number of neurons."""
     axes = paper.subplots()
     assert finding.table is not None
-    n = finding.data["n"]
-    s, _, _, whole, error = np.array(finding.table.rows, dtype=float).T
-    grid = np.linspace(2, 1.15 * s.max(), 200)
-    share = [exp(-n * tail(((n - 1) / (k - 1)) ** 0.5)) for k in grid]
-    axes.plot(grid, share, color=INK, label="exp(−n P), if bits erred alone")
-    axes.errorbar(s, whole, 2 * error, fmt="o", color=MODEL, capsize=2, label="measured, ±2 s.e.")
-    axes.axvline(n / (2 * log(n)), color=MODEL, lw=1, label="n / (2 ln n)")
-    axes.axvline(n / (2 * log2(n)), color=LINEAR, lw=0.9, ls="--", label="printed, n / (2 log₂ n)")
-    axes.set(xlabel=f"patterns stored in {n} neurons", ylabel="patterns without an error")
-    axes.set_title("errors set in at n/(2 ln n) patterns, not at n/(2 log₂ n)")
-    axes.legend(loc="lower left")
+    n, ratio, error = np.array(finding.table.rows, dtype=float).T
+    grid = np.geomspace(n.min(), n.max(), 50)
+    for base, colour, line, name in (
+        (1.0, INK, "-", "2 ln n, shifted"),
+        (log(2), LINEAR, "--", "printed: 2 log₂ n, shifted"),
+    ):
+        shift = ratio[0] - 2 * log(n[0]) / base
+        axes.plot(grid, 2 * np.log(grid) / base + shift, line, color=colour, lw=0.9, label=name)
+    axes.errorbar(n, ratio, 2 * error, fmt="o", color=MODEL, capsize=2, label="measured, ±2 s.e.")
+    axes.set(xlabel="neurons n", ylabel="neurons per pattern", xscale="log")
+    logarithmic(axes.xaxis)
+    axes.set_title("half of the patterns are stable: neurons per pattern grow with 2 ln n")
+    axes.legend(loc="upper left")
 
 
 claim = Claim(
@@ -118,8 +123,9 @@ claim = Claim(
     title="Capacity without errors: n/(2 ln n)",
     statement=(
         "Hebb's rule stores about n/(2 ln n) random patterns such that most have no unstable bit: "
-        "72 in 1,000 neurons. Often printed with the logarithm to base 2, which gives 50: a safe "
-        "number, but not the threshold."
+        "72 in 1,000 neurons. The neurons that a pattern needs grow with 2 ln n. Often printed "
+        "with the logarithm to base 2, which gives 50 patterns: a safe number, but not the "
+        "threshold."
     ),
     formula=(
         r"s = \frac{n}{2 \ln n}: \quad n P\Big(N(0, 1) > \sqrt{n / s}\Big) \approx "
@@ -131,7 +137,7 @@ claim = Claim(
         "McEliece, Posner, Rodemich and Venkatesh (1987), The capacity of the Hopfield associative "
         "memory. https://doi.org/10.1109/TIT.1987.1057328"
     ),
-    full={"rows": 60_000},
+    full={"sizes": (125, 250, 500, 1000, 2000, 4000, 8000), "rows": 20_000},
     errata=(Erratum("E17", "s ≤ n / (2 log₂ n)", "s ≤ n / (2 ln n)"),),
     draw=draw,
 )

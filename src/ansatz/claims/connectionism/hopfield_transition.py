@@ -12,24 +12,33 @@ from ansatz.claims.claim import Figure
 from ansatz.connectionism import Hopfield
 from ansatz.figures.style import INK, LINEAR, MODEL
 
-LOADS = (0.06, 0.08, 0.10, 0.12, 0.14, 0.16, 0.18, 0.20, 0.22)
+LOADS = (0.08, 0.12, 0.14, 0.16, 0.18)
 KEPT = 0.9  # overlaps are near 1 or far below; where between the line is drawn hardly matters
 
 
-def measure(generator: torch.Generator, *, neurons: int = 500, networks: int = 1) -> Finding:
-    """Overlap of stored patterns with where the dynamics take them, by load."""
-    overlaps = [recalled(generator, neurons, load, networks) for load in LOADS]
-    kept = np.array([float((m > KEPT).double().mean()) for m in overlaps])
-    mean = np.array([float(m.mean()) for m in overlaps])
-    half = float(np.interp(-0.5, -np.minimum.accumulate(kept), LOADS))
+def measure(
+    generator: torch.Generator, *, small: int = 64, large: int = 256, networks: int = 16
+) -> Finding:
+    """The share of patterns that stay where they were stored, by load, in two sizes."""
+    sizes = {small: networks * large // small, large: networks}
+    overlaps = {
+        n: [recalled(generator, n, load, count) for load in LOADS] for n, count in sizes.items()
+    }
+    shares = {n: [(m > KEPT).double().mean(1) for m in each] for n, each in overlaps.items()}
+    kept = {n: np.array([float(k.mean()) for k in each]) for n, each in shares.items()}
+    error = {
+        n: np.array([float(k.std()) / len(k) ** 0.5 for k in each]) for n, each in shares.items()
+    }
+    turn, deviation = crossing(kept[large] - kept[small], np.hypot(error[large], error[small]))
     critical, at_critical = mean_field()
+    low = overlaps[large][0].mean(1)
     checks = [
         Check(
-            "patterns per neuron at which half of the patterns are lost",
-            half,
+            "patterns per neuron beyond which a larger network keeps fewer of its patterns",
+            turn,
             critical,
-            neurons**-0.5 + 0.01,
-            "finite size: n neurons shift it by at most n^(-1/2); half a step between loads",
+            4 * deviation + 0.01,
+            "4 standard errors over networks; half a step between loads",
             wrong=Wrong("neurons per pattern ≈ 0.138", predicted=1 / critical, erratum="E16"),
         ),
         Check(
@@ -42,26 +51,37 @@ def measure(generator: torch.Generator, *, neurons: int = 500, networks: int = 1
         ),
         Check(
             "mean overlap at 0.08 patterns per neuron",
-            float(mean[1]),
-            retrieval(0.08),
-            4 * float(overlaps[1].std()) / len(overlaps[1]) ** 0.5 + 1 / neurons,
-            "4 standard errors over patterns, and half a bit",
+            float(low.mean()),
+            retrieval(LOADS[0]),
+            4 * float(low.std()) / networks**0.5 + 1 / large,
+            "4 standard errors over networks, and half a bit",
             wrong=Wrong("the overlap at the transition", predicted=at_critical),
         ),
     ]
-    rows = [list(row) for row in zip(LOADS, mean, kept, strict=True)]
-    data: dict[str, Any] = {"mean": mean, "kept": kept, "critical": critical, "n": neurons}
-    return Finding(checks, Table(["s/n", "overlap", "kept"], rows), data)
+    head = ["s/n", *(f"kept, n = {n}" for n in sizes)]
+    rows = [list(row) for row in zip(LOADS, *kept.values(), strict=True)]
+    data: dict[str, Any] = {"kept": kept, "error": error, "critical": critical}
+    return Finding(checks, Table(head, rows), data)
+
+
+def crossing(gain: np.ndarray, error: np.ndarray) -> tuple[float, float]:
+    """The load at which a line through the gains is 0, and its standard error; not the first."""
+    (slope, height), covariance = np.polyfit(
+        LOADS[1:], gain[1:], 1, w=1 / error[1:], cov="unscaled"
+    )
+    at = -height / slope
+    gradient = np.array([-at / slope, -1 / slope])
+    return float(at), float((gradient @ covariance @ gradient) ** 0.5)
 
 
 def recalled(generator: torch.Generator, n: int, load: float, networks: int) -> torch.Tensor:
-    """Overlaps x·x'/n of the patterns of some networks with their fixed points."""
+    """Overlaps x·x'/n of the patterns with their fixed points, ``(networks, patterns)``."""
     found = []
     for _ in range(networks):
         x = torch.randint(0, 2, (round(load * n), n), generator=generator).double() * 2 - 1
         state = Hopfield(n).double().store(x).recall(x, 60, generator=generator).state
         found.append((state * x).mean(1))
-    return torch.cat(found)
+    return torch.stack(found)
 
 
 def noise(y: float) -> float:
@@ -84,17 +104,23 @@ def retrieval(load: float) -> float:
 
 
 def draw(paper: Figure, finding: Finding) -> None:
-    """Overlap by load, and mean-field theory."""
+    """Shares kept by load in two sizes, the overlap of the larger, and mean-field theory."""
     axes = paper.subplots()
     critical = finding.data["critical"]
     grid = np.linspace(LOADS[0], critical - 1e-5, 60)
     axes.plot(grid, [retrieval(a) for a in grid], color=INK, label="mean-field theory, n → ∞")
     axes.plot([critical] * 2, [0, retrieval(critical - 1e-5)], color=INK, ls=":", lw=0.9)
-    axes.plot(LOADS, finding.data["mean"], "o", color=MODEL, label="mean overlap")
-    axes.plot(LOADS, finding.data["kept"], "^", color=LINEAR, label="patterns kept, share")
+    for (n, kept), colour, mark in zip(
+        finding.data["kept"].items(), (LINEAR, MODEL), "^o", strict=True
+    ):
+        error = finding.data["error"][n]
+        axes.errorbar(
+            LOADS, kept, 2 * error, fmt=f"{mark}-", lw=0.8, capsize=2, color=colour,
+            label=f"patterns kept, n = {n}, ±2 s.e.",
+        )  # fmt: skip
     axes.annotate("0.138", (critical, 0.02), xytext=(4, 0), textcoords="offset points")
     axes.set(xlabel="patterns per neuron, s / n", ylabel="overlap or share", ylim=(0, 1.04))
-    axes.set_title(f"memory collapses near 0.138 patterns per neuron (n = {finding.data['n']})")
+    axes.set_title("beyond 0.138 patterns per neuron more neurons keep fewer of them")
     axes.legend(loc="lower left")
 
 
@@ -104,7 +130,8 @@ claim = Claim(
     statement=(
         "Beyond about 0.138 patterns per neuron the errors of a Hopfield network start an "
         "avalanche, and its patterns are lost together: mean-field theory has no retrieval state "
-        "there. A common slip inverts the ratio and writes neurons per pattern."
+        "there: below it a larger network keeps more of its patterns, above it fewer. A common "
+        "slip inverts the ratio and writes neurons per pattern."
     ),
     formula=(
         r"\alpha = \frac{s}{n}: \quad y \Big(\sqrt{2 \alpha} + \tfrac{2}{\sqrt{\pi}} e^{-y^2}\Big) "
@@ -117,7 +144,7 @@ claim = Claim(
         "Amit, Gutfreund and Sompolinsky (1985), Storing infinite numbers of patterns in a "
         "spin-glass model of neural networks. https://doi.org/10.1103/PhysRevLett.55.1530"
     ),
-    full={"neurons": 1000, "networks": 2},
+    full={"small": 256, "large": 1024, "networks": 24},
     errata=(Erratum("E16", "transition at d/n ≈ 0.138", "patterns/neurons ≈ 0.138 (n/d there)"),),
     draw=draw,
 )

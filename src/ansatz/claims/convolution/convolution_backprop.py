@@ -20,6 +20,7 @@ def measure(generator: torch.Generator, *, size: int = 6, kernel: int = 3) -> Fi
     delta = normal(size + kernel - 1, size + kernel - 1)
     in_x = differences(lambda Z: float((delta * convolve(Z, W)).sum()), X)
     in_w = differences(lambda Z: float((delta * convolve(X, Z)).sum()), W)
+    in_b = float((delta * (convolve(X, W) + 1)).sum() - (delta * convolve(X, W)).sum())
     # The function is linear: a difference with step 1 has no error but rounding.
     rounding = 64 * 2.0**-52 * float(delta.abs().sum() * X.abs().max() * W.abs().sum())
     because = "rounding of the two sums in a difference; a linear function has no other error"
@@ -46,6 +47,18 @@ def measure(generator: torch.Generator, *, size: int = 6, kernel: int = 3) -> Fi
                 "Δ * X, input flipped",
                 measured=float((convolve(delta, X, "valid") - in_w).abs().max()),
                 erratum="E41",
+            ),
+        ),
+        Check(
+            "largest error of the gradient in the bias of all outputs, ΣΔ",
+            abs(float(delta.sum()) - in_b),
+            0.0,
+            rounding,
+            because,
+            wrong=Wrong(
+                "Δ at the middle alone",
+                measured=abs(float(delta[size // 2, size // 2]) - in_b),
+                erratum="E64",
             ),
         ),
     ]
@@ -75,9 +88,12 @@ claim = Claim(
         r"\frac{\partial \ell}{\partial W} = \Delta \star X, \qquad Y = X * W,\; "
         r"\Delta = \frac{\partial \ell}{\partial Y}"
     ),
-    sources=("E41", "M190"),
+    sources=("E41", "E64", "M190"),
     measure=measure,
     reference="Goodfellow, Bengio and Courville (2016), Deep Learning, section 9.5.",
     full={"size": 16, "kernel": 5},
-    errata=(Erratum("E41", "Δ * W, Δ * X", "Δ ⋆ W, Δ ⋆ X"),),
+    errata=(
+        Erratum("E41", "Δ * W, Δ * X", "Δ ⋆ W, Δ ⋆ X"),
+        Erratum("E64", "the proof of the gradients is left out", "Δ ⋆ W, Δ ⋆ X, ΣΔ"),
+    ),
 )

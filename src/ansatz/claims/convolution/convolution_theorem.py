@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.claims.claim import Figure
 from ansatz.layers import convolve, fft_convolve
 
@@ -32,6 +32,7 @@ def measure(generator: torch.Generator, *, sizes: tuple[int, ...] = (8, 32, 128,
             wrong=Wrong(
                 "the sum of the transforms",
                 measured=float((added - around).abs().max()) / tolerances[-1],
+                erratum="E64",
             ),
         ),
         Check(
@@ -88,7 +89,7 @@ claim = Claim(
         "log n multiplications in place of n²."
     ),
     formula=r"\mathcal{F}(f * h) = \mathcal{F} f \cdot \mathcal{F} h",
-    sources=("M183",),
+    sources=("M183", "E64"),
     measure=measure,
     reference=(
         "Oppenheim and Schafer (2010), Discrete-Time Signal Processing, chapter 8; Cooley and "
@@ -96,5 +97,6 @@ claim = Claim(
         "https://doi.org/10.1090/S0025-5718-1965-0178586-1"
     ),
     full={"sizes": (8, 32, 128, 512, 2048)},
+    errata=(Erratum("E64", "the proof of the theorem is left out", "F(f * h) = Ff · Fh"),),
     draw=draw,
 )

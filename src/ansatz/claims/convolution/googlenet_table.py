@@ -6,7 +6,7 @@ from torch import nn
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.claims.convolution.architecture_counts import weights
 from ansatz.networks import GoogLeNet, Inception
-from ansatz.networks.googlenet import MODULES
+from ansatz.networks.googlenet import MODULES, AuxiliaryHead
 
 PUBLISHED = 6_624_904  # weights of torchvision's googlenet without auxiliary heads
 WITH_HEADS = 13_004_888
@@ -29,7 +29,19 @@ def measure(generator: torch.Generator) -> Finding:
             "whole numbers",
             wrong=Wrong("without 4c and 5a", measured=weights(alone) - missing, erratum="E61"),
         ),
-        Check("weights with its auxiliary heads", weights(whole), WITH_HEADS, 0, "whole numbers"),
+        Check(
+            "weights with its auxiliary heads after 4a and 4d",
+            weights(alone) + head_weights("4a") + head_weights("4d"),
+            WITH_HEADS,
+            0,
+            "whole numbers",
+            wrong=Wrong(
+                "heads after 4b and 4e",
+                measured=weights(alone) + head_weights("4b") + head_weights("4e"),
+                erratum="E61",
+            ),
+        ),
+        Check("weights of the network itself", weights(whole), WITH_HEADS, 0, "whole numbers"),
         Check(
             "rows before the average pool, 7 x 7 as it needs",
             rows(generator, pooled=True),
@@ -57,6 +69,12 @@ def measure(generator: torch.Generator) -> Finding:
         for (name, each), before in zip(MODULES.items(), inputs[:-1], strict=True)
     ])  # fmt: skip
     return Finding(checks, table)
+
+
+def head_weights(module: str) -> int:
+    """Of an auxiliary head on the maps of a module."""
+    with torch.device("meta"):
+        return weights(AuxiliaryHead(2, MODULES[module].outputs, 1_000, (128, 1_024)))
 
 
 def published_weights(name: str, inputs: int) -> int:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.claims.claim import Figure
 from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import descent, follow, rotation, spectrum
@@ -43,7 +43,9 @@ def measure(
             tail + steps * EPS,
             "the next eigenvalue's share of the error, after 150 steps, and rounding",
             wrong=Wrong(
-                "the factor with √κ, which needs momentum", predicted=(root - 1) / (root + 1)
+                "the factor with √κ, which needs momentum",
+                predicted=(root - 1) / (root + 1),
+                erratum="E64",
             ),
         ),
         Check(
@@ -111,9 +113,10 @@ claim = Claim(
         r"e_i^{(t)} = (1 - \eta \lambda_i)^t e_i^{(0)}, \qquad "
         r"\min_\eta \max_i |1 - \eta \lambda_i| = \frac{\kappa - 1}{\kappa + 1}"
     ),
-    sources=("M122",),
+    sources=("M122", "E64"),
     measure=measure,
     reference="Nocedal and Wright (2006), Numerical Optimization, section 3.3.",
     full={"condition": 100.0, "size": 50, "steps": 2000},
+    errata=(Erratum("E64", "the proof of the rate is left out", "(κ - 1) / (κ + 1) per step"),),
     draw=draw,
 )

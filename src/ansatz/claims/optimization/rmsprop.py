@@ -27,6 +27,13 @@ def measure(
     after = {name: float(path[10:].sum().abs()) / rate for name, path in coasting.items()}
     rolled = sum(beta**k for k in range(1, 31)) * (1 - beta**10)
     size = float(rms.cumsum(0).abs().max())
+    m, printed = torch.zeros(5, dtype=torch.float64), []
+    for g in gradients:  # the formula under the heading "SGD without momentum"
+        m = beta * m + (1 - beta) * g
+        printed.append(-rate * m)
+    formula = torch.stack(printed)
+    rolling = moves(lambda p: momentum(p, rate * (1 - beta), momentum=beta), gradients)
+    plain = moves(lambda p: torch.optim.SGD(p, lr=rate), gradients)
     checks = [
         Check(
             "largest gap between RMSProp and Adam (β₁ = 0, no correction of the start)",
@@ -53,6 +60,18 @@ def measure(
             64 * EPS / rate,
             "rounding of positions",
             wrong=Wrong("momentum had none", predicted=0.0),
+        ),
+        Check(
+            "largest gap between the path of m ← βm + (1 - β)g and momentum's",
+            float((formula - rolling).abs().max()),
+            0.0,
+            16 * EPS * float(formula.cumsum(0).abs().max()),
+            "rounding of positions",
+            wrong=Wrong(
+                "SGD without momentum, as its heading has it",
+                measured=float((formula - plain).abs().max()),
+                erratum="E62",
+            ),
         ),
     ]
     table = Table(["rule", "way without gradient / rate"], [[k, v] for k, v in after.items()])

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import Distribution, Likelihood
+from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
 from ansatz.spec import TargetSpec
 
 if TYPE_CHECKING:
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Given, Model
     from ansatz.fitting.task import Settings
+    from ansatz.training import Penalty
 
 Metrics = dict[str, float | None]
 PROBABILITIES = (
     "P(class | x) in the order of 'classes'; of rankings, P(item is first | x)"  # of an output
 )
 NO_INTERVAL = "classes and items have no interval: 'probabilities' shows how sure the model is."
+
+
+_DISPERSIONS: tuple[Dispersion, ...] = ("predicted", "constant")
 
 
 class Outcome(Protocol):
@@ -124,12 +129,31 @@ class Outcome(Protocol):
         """The likelihood of such outcomes; with a constant dispersion where rows are few."""
         ...
 
-    def solve(self, structure: "Structure", likelihood: Likelihood, job: "Job") -> "LinearBaseline":
-        """The exact linear model of the outcomes."""
+    def variants(self, likelihood: Likelihood, settings: "Settings") -> list[Likelihood]:
+        """The likelihoods among which a network given as a module chooses by its outputs.
+
+        A dispersion that nobody has set is predicted from x or constant, as the module has it.
+        """
+        made = settings.likelihood
+        given = made.options if isinstance(made, Likelihood) else settings.likelihood_options
+        inner = getattr(made, "likelihood", None)  # what is censored or truncated
+        given = {**given, **getattr(inner, "options", {})}
+        if "dispersion" in given or not varies(likelihood):
+            return [likelihood]
+        return [with_dispersion(likelihood, kind) for kind in _DISPERSIONS]
+
+    def solve(
+        self,
+        structure: "Structure",
+        likelihood: Likelihood,
+        job: "Job",
+        penalty: "Penalty | None" = None,
+    ) -> "LinearBaseline":
+        """The exact linear model of the outcomes, penalised if that is asked for."""
         names = None if self.labels is None else [str(name) for name in self.labels]
         if names is None and likelihood.name in ("dirichlet", "multivariate_normal"):
             names = list(self.names)  # of a vector's numbers
-        found = structure.linear(likelihood, job, class_names=names, null=True)
+        found = structure.linear(likelihood, job, class_names=names, null=True, penalty=penalty)
         assert found is not None
         return found
 
@@ -138,6 +162,10 @@ class Outcome(Protocol):
 
     def finish(self, model: "Model", job: "Job") -> None:
         """Estimates what a fit leaves open, from predictions of rows that were left out."""
+
+    def second_opinion(self, model: "Model", learn: "Job", test: "Job") -> list[str]:
+        """Notes on a simpler model that does better than the likelihood chosen automatically."""
+        return []
 
     # Predictions.
 

@@ -16,7 +16,7 @@ from ansatz.fitting.contracts.rows import Encoder, Rows
 from ansatz.fitting.space import Space, network_space, training_space
 from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec, TargetSpec
-from ansatz.training import Supervised
+from ansatz.training import Penalty, Supervised
 
 if TYPE_CHECKING:
     from ansatz.fitting.column_roles import ColumnRoles
@@ -219,6 +219,12 @@ class Structure(Protocol):
         """The network ready to train on such rows; one that cannot is refused in a line."""
         ...
 
+    def count_outputs(
+        self, network: nn.Module, job: "Job", recipe: "Recipe", options: Mapping[str, Any]
+    ) -> int:
+        """The raw numbers that a network of the user's own gives for each outcome or example."""
+        ...
+
     def answering(
         self, network: nn.Module, encoder: Any, recipe: "Recipe | None"
     ) -> tuple[nn.Module, nn.Module]:
@@ -275,6 +281,7 @@ class Structure(Protocol):
         *,
         class_names: list[str] | None = None,
         null: bool = False,
+        penalty: Penalty | None = None,
     ) -> LinearBaseline | None:
         """The exact linear model of a likelihood; None where there is none that is solved."""
         return None

@@ -9,6 +9,7 @@ from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
     RUN,
+    TRAINING,
     Option,
     read_settings,
     refuse_weights_file,
@@ -29,6 +30,7 @@ class SearchOptions(TypedDict, total=False):
             SEARCH,
             default=30,
             metavar="N",
+            common=True,
         ),
     ]
     folds: Annotated[
@@ -45,11 +47,18 @@ class SearchOptions(TypedDict, total=False):
             metavar="NAME=VALUES",
             reads=list[str],
             listed=True,
+            common=True,
         ),
     ]
     time_limit: Annotated[
         float | None,
-        Option("Begin no trial after this time.", SEARCH, metavar="SECONDS", limits={"gt": 0}),
+        Option(
+            "Begin no trial after this time.",
+            SEARCH,
+            metavar="SECONDS",
+            limits={"gt": 0},
+            common=True,
+        ),
     ]
     progress: Annotated[Any, Option("Called with trials done, trials in all and the best so far.")]
 
@@ -59,7 +68,13 @@ class TunedPlaceOptions(TypedDict, total=False):
 
     out: Annotated[
         str | Path | None,
-        Option("Folder for the model. Default: DATA-tuned.", RUN, metavar="DIR", decides=False),
+        Option(
+            "Folder for the model. Default: DATA-tuned.",
+            RUN,
+            metavar="DIR",
+            decides=False,
+            common=True,
+        ),
     ]
 
 
@@ -84,6 +99,7 @@ class OutcomeOptions(TypedDict, total=False):
             parse=words,
             listed=True,
             **_OUTCOME,
+            common=True,
         ),
     ]
     event: Annotated[
@@ -144,6 +160,7 @@ class AxesOptions(TypedDict, total=False):
             MODEL,
             metavar="NAME",
             complete="likelihoods",
+            common=True,
         ),
     ]
     network: Annotated[
@@ -153,6 +170,7 @@ class AxesOptions(TypedDict, total=False):
             MODEL,
             metavar="NAME",
             complete="networks",
+            common=True,
         ),
     ]
     task: Annotated[
@@ -166,7 +184,15 @@ class AxesOptions(TypedDict, total=False):
     ]
     inference: Annotated[
         str,
-        Option("How sure you need to be. Default: point.", MODEL, default="point", metavar="NAME"),
+        Option(
+            "How sure you need to be: point or ensemble. Default: an ensemble for tables of up to "
+            "1,000 training rows, where no option of the training is set; else point.",
+            MODEL,
+            default="auto",
+            metavar="NAME",
+            common=True,
+            complete="inferences",
+        ),
     ]
     options: Annotated[
         Mapping[str, Any] | None,
@@ -237,7 +263,7 @@ class PlaceOptions(TypedDict, total=False):
 
     out: Annotated[
         str | Path | None,
-        Option("Folder for the model. Default: DATA-model.", metavar="DIR", **_RUN),
+        Option("Folder for the model. Default: DATA-model.", metavar="DIR", **_RUN, common=True),
     ]
 
 
@@ -264,7 +290,9 @@ class TrainingRunOptions(TypedDict, total=False):
     force: Annotated[bool, Option("Resume although data or options changed.", **_SWITCH)]
     time_limit: Annotated[
         float | None,
-        Option("Stop training after this time.", metavar="SECONDS", limits={"gt": 0}, **_RUN),
+        Option(
+            "Stop training after this time.", RUN, metavar="SECONDS", limits={"gt": 0}, common=True
+        ),
     ]
     tensorboard: Annotated[
         str | Path | None, Option("Write TensorBoard logs to this folder.", metavar="DIR", **_RUN)
@@ -327,14 +355,104 @@ class MemoryOptions(TypedDict, total=False):
     ]
 
 
-class TrainingSettings(TypedDict, total=False):
+_TRAINING: Any = {"panel": TRAINING}
+
+
+class TrainingOptions(TypedDict, total=False):
+    """The options of the training that have a name of their own."""
+
+    optimizer: Annotated[
+        str | None,
+        Option(
+            "The optimizer (ansatz list optimizers). Default: adamw.",
+            metavar="NAME",
+            complete="optimizers",
+            **_TRAINING,
+        ),
+    ]
+    schedule: Annotated[
+        str | None,
+        Option(
+            "Schedule of the learning rate (ansatz list schedules). Default: by the number of "
+            "rows, mostly cosine.",
+            metavar="NAME",
+            complete="schedules",
+            **_TRAINING,
+        ),
+    ]
+    penalty: Annotated[
+        str | None,
+        Option(
+            "Penalty on the weights (ansatz list penalties; lasso, ridge, group_lasso), with its "
+            "strength. A linear model chooses a strength that is not given by cross-validation.",
+            metavar="NAME[=STRENGTH]",
+            complete="penalties",
+            **_TRAINING,
+        ),
+    ]
+    clip: Annotated[
+        float | None,
+        Option(
+            "The largest norm of a gradient; 0 for any. Default: 5.",
+            metavar="NORM",
+            limits={"ge": 0},
+            **_TRAINING,
+        ),
+    ]
+    average: Annotated[
+        str | None,
+        Option("Average of the weights: ema, swa or none.", metavar="NAME", **_TRAINING),
+    ]
+    patience: Annotated[
+        int | None,
+        Option(
+            "Evaluations without progress before the training stops.",
+            metavar="N",
+            limits={"ge": 1},
+            **_TRAINING,
+        ),
+    ]
+    min_improvement: Annotated[
+        float | None,
+        Option(
+            "What counts as progress: a validation loss that is lower by this. Default: 0.001, or "
+            "0.1 % of the gain so far where that is less.",
+            metavar="LOSS",
+            limits={"ge": 0},
+            **_TRAINING,
+        ),
+    ]
+    teacher: Annotated[
+        Any,
+        Option(
+            "A saved model whose predictions of the rows are part of the loss (distillation).",
+            metavar="MODEL",
+            reads=str,
+            **_TRAINING,
+        ),
+    ]
+    callbacks: Annotated[
+        Sequence[Any] | None,
+        Option("Callbacks that see each step (ansatz.training.Callback).", decides=False),
+    ]
+
+
+class TrainingSettings(TrainingOptions, total=False):
     """The recipe of the training, as ``--set`` and ``options=`` take it."""
 
     epochs: Annotated[float, Option("Passes over the rows, in place of the budget of steps.")]
+    steps: Annotated[int, Option("The budget in updates, in place of epochs.")]
     batch_size: Annotated[int, Option("Rows per step; 0 takes all rows at once.")]
-    learning_rate: Annotated[float, Option("Peak rate of AdamW.")]
-    weight_decay: Annotated[float, Option("Decoupled, on matrices.")]
+    learning_rate: Annotated[float, Option("Peak of the learning rate.")]
+    optimizer_options: Annotated[Mapping[str, Any], Option("Options of the optimizer.")]
+    schedule_options: Annotated[Mapping[str, Any], Option("Options of the schedule.")]
+    weight_decay: Annotated[float, Option("On matrices; decoupled where the optimizer can.")]
     holdout: Annotated[float, Option("Share of the rows that decide when to stop.")]
+    folds: Annotated[int, Option("With all rows at once, folds that choose the number of steps.")]
+    evaluations: Annotated[int, Option("How often the held-out rows are scored.")]
+    dtype: Annotated[str, Option("float32 or float64, the type of the training.")]
+    teacher_temperature: Annotated[float, Option("Of a teacher of classes. Default: 2.")]
+    teacher_weight: Annotated[float, Option("Of the teacher in the loss. Default: 0.5.")]
     warm_start: Annotated[bool, Option("Begin with the weights of the last fit.")]
     n_jobs: Annotated[int, Option("Threads of the training.", decides=False)]
     verbose: Annotated[int, Option("Lines of progress.", decides=False)]
@@ -351,6 +469,7 @@ class NetworkSettings(TypedDict, total=False):
 class FitOptions(
     OutcomeOptions,
     AxesOptions,
+    TrainingOptions,
     TestOptions,
     FoldOptions,
     RowOptions,
@@ -385,6 +504,7 @@ class TuneOptions(
     SearchOptions,
     OutcomeOptions,
     AxesOptions,
+    TrainingOptions,
     TestOptions,
     RowOptions,
     VectorOptions,

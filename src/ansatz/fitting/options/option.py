@@ -9,9 +9,9 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, ge
 
 from ansatz.errors import ModelError, UsageError
 
-MODEL, ROWS, RUN = "The model", "Rows and columns", "The run"
+MODEL, TRAINING, ROWS, RUN = "The model", "The training", "Rows and columns", "The run"
 IMAGES, READING = "Images, signals and volumes", "Reading the table"
-PANELS = ("The search", MODEL, ROWS, IMAGES, RUN, READING)  # in the order of --help
+PANELS = ("The search", MODEL, TRAINING, ROWS, IMAGES, RUN, READING)  # in the order of --help
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -33,6 +33,7 @@ class Option(NamedTuple):
         check: raises what is wrong with a value of the right type.
         reader: whether it is an argument of what reads the data.
         decides: whether another value may give another model.
+        common: whether ``--help`` shows it; ``--help-all`` shows every option.
 
     Example:
         >>> from ansatz.fitting.options import Option
@@ -53,6 +54,7 @@ class Option(NamedTuple):
     check: Callable[[Any], None] | None = None
     reader: bool = False
     decides: bool = True
+    common: bool = False
 
     def flag(self, name: str) -> str:
         """The spelling of the option ``name`` on the command line."""

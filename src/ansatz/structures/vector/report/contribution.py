@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _HERE = "ansatz.structures.vector.report"
 _CHAPTERS = [
+    Chapter(15, "coefficients", f"{_HERE}.coefficients:section"),
     Chapter(40, "importance of columns", f"{_HERE}.importance:section"),
     Chapter(41, "effects of columns", f"{_HERE}.effects:section"),
     Chapter(42, "subgroups", f"{_HERE}.subgroups:subgroups_section"),
@@ -38,7 +39,7 @@ class VectorReport(Contribution):
         return _CHAPTERS
 
     def features(self, rows: TableRows) -> "pd.DataFrame":
-        """Returns features as a frame; columns of an array are named x0, x1, ..."""
+        """Returns features as a frame; columns of an array without names are x1, x2, ..."""
         return rows.frame
 
     def inputs(self, features: Any, job: "Job") -> TableRows:

@@ -14,6 +14,7 @@ from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.metrics import mean_estimate
 from ansatz.report.baselines import row_error
 from ansatz.report.evidence import Evidence
+from ansatz.report.excess_loss import excess_losses
 from ansatz.report.normal_scores import p_text
 from ansatz.report.outcome_report import shown_cell, shown_outcome, shown_prediction
 from ansatz.structures.vector.report.boosting import level_codes
@@ -30,14 +31,15 @@ LEVELS = 20  # of a column, the most frequent
 
 
 class Subgroup(NamedTuple):
-    """The mean loss of a group, against that of all other rows."""
+    """The mean loss and the mean excess loss of a group, against that of all other rows."""
 
     column: str
     level: str
     rows: int
     loss: float
     error: float
-    worse: float  # than the other rows
+    excess: float  # the loss minus the one that the predictions expect; without one, the loss
+    worse: float  # excess over that of the other rows
     worse_error: float
     p_value: float  # of no difference, two-sided, unadjusted
 
@@ -76,8 +78,10 @@ def groups_of(cells: "pd.Series", column: Column) -> list[tuple[str, NDArray[np.
 
 
 def subgroups(evidence: Evidence) -> list[Subgroup]:
-    """Evaluates every group that is large enough, the worst first."""
+    """Evaluates every group that is large enough, the one with the largest excess loss first."""
     losses = evidence.row_losses()
+    excess = excess_losses(evidence)
+    ranked = losses if excess is None else excess.value
     found = []
     for column in evidence.columns:
         if not column.used or column.name not in evidence.X.columns:
@@ -85,27 +89,32 @@ def subgroups(evidence: Evidence) -> list[Subgroup]:
         for level, mask in groups_of(evidence.X[column.name], column):
             inside = torch.from_numpy(np.array(mask))  # writable, unlike what pandas gives
             if LEAST <= int(inside.sum()) <= len(mask) - LEAST:
-                found.append(_evaluate(evidence, losses, column.name, level, inside))
-    return sorted(found, key=lambda group: -group.loss)
+                found.append(_evaluate(evidence, losses, ranked, column.name, level, inside))
+    return sorted(found, key=lambda group: -group.excess)
 
 
 def _evaluate(
-    evidence: Evidence, losses: torch.Tensor, column: str, level: str, inside: torch.Tensor
+    evidence: Evidence,
+    losses: torch.Tensor,
+    ranked: torch.Tensor,
+    column: str,
+    level: str,
+    inside: torch.Tensor,
 ) -> Subgroup:
     """Evaluates one group; the influence of the gap is the difference of those of the means."""
     weight = evidence.weight
     rows = inside.nonzero()[:, 0]
-    value, influence = mean_estimate(losses[rows], weight[rows])
-    rest, other = mean_estimate(losses[~inside], weight[~inside])
+    loss, of_loss = mean_estimate(losses[rows], weight[rows])
+    value, influence = mean_estimate(ranked[rows], weight[rows])
+    rest, other = mean_estimate(ranked[~inside], weight[~inside])
     total, part = float(weight.sum()), float(weight[rows].sum())
-    effect = torch.zeros_like(losses)
+    effect = torch.zeros_like(ranked)
     effect[inside] = influence * (total / part)
     effect[~inside] = -other * (total / (total - part))
     gap, error = value - rest, row_error(evidence, effect)
     p = 2 * float(stats.norm.sf(abs(gap) / error)) if error > 0 else math.nan
-    return Subgroup(
-        column, level, len(rows), value, row_error(evidence, influence, rows), gap, error, p
-    )
+    own = row_error(evidence, of_loss, rows)
+    return Subgroup(column, level, len(rows), loss, own, value, gap, error, p)
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,6 +137,7 @@ def subgroups_section(evidence: Evidence) -> Section | None:
     found = subgroups(evidence)
     if not found:
         return None
+    excess = excess_losses(evidence)
     adjusted = holm(np.array([1.0 if math.isnan(g.p_value) else g.p_value for g in found]))
     rows: list[list[Cell]] = [
         [
@@ -135,6 +145,7 @@ def subgroups_section(evidence: Evidence) -> Section | None:
             group.level,
             group.rows,
             with_error(group.loss, group.error),
+            *([] if excess is None else [group.excess]),
             with_error(group.worse, group.worse_error),
             p_text(p),
         ]
@@ -149,19 +160,24 @@ def subgroups_section(evidence: Evidence) -> Section | None:
             f"{len(clear)} of {len(found)} groups are predicted significantly worse than the other "
             f"rows, most of all {printable(worst.column, 40)} {printable(worst.level, 40)}."
         )
+    ranked = what if excess is None else excess.name
+    meaning = (
+        f"A higher {what} need not be a fault of the model: a group may be harder to predict, or "
+        "have outcomes of a larger scale."
+    )
+    if excess is not None:
+        meaning = f"{excess.meaning} A higher {what} alone is not a fault of the model."
+    head = ["column", "level or range", "rows", f"{what} ± SE"]
+    head += [] if excess is None else [excess.name]
     parts: list[Text | Table | Figure] = [
         Table(
-            ["column", "level or range", "rows", f"{what} ± SE", "worse than others by", "Holm p"],
+            [*head, "worse than others by", "Holm p"],
             rows,
-            f"The {min(SHOWN, len(found))} groups with the highest mean {what} on the test rows: "
+            f"The {min(SHOWN, len(found))} groups with the highest mean {ranked} on the test rows: "
             f"levels of categories, thirds of numbers, of at least {LEAST} rows. p-values are "
             f"adjusted for {len(found)} comparisons (Holm).",
         ),
-        Text(
-            f"A higher {what} need not be a fault of the model: a group may be harder to predict, "
-            "or have outcomes of a larger scale.",
-            "note",
-        ),
+        Text(meaning, "note"),
     ]
     return Section("Subgroups", lead, parts)
 
