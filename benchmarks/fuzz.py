@@ -123,7 +123,7 @@ def _warm(corpus: Path, modules: Path) -> None:
     modules.write_text(json.dumps([name for name in sys.modules if name != "__main__"]))
 
 
-_TABLES = ("csv", "csv.gz", "parquet", "feather", "npz")
+_TABLES = ("csv", "csv.gz", "parquet", "feather", "npz", "xlsx", "dta", "rds")
 
 
 def run_job(job: Job, corpus: Path, folder: Path, seed: int) -> Row:

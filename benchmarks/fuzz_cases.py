@@ -94,6 +94,11 @@ def _damage_inside_gzip(content: bytes, random: Random) -> bytes:
     return gzip.compress(damage_bytes(gzip.decompress(content), random), mtime=0)
 
 
+def _damage_packed(content: bytes, random: Random) -> bytes:
+    packed = content[:2] == b"\x1f\x8b"
+    return _damage_inside_gzip(content, random) if packed else damage_bytes(content, random)
+
+
 def damage_members(content: bytes, random: Random) -> bytes:
     """Damages the members of a zip archive, so that its own sums stay right."""
     made = io.BytesIO()
@@ -201,6 +206,14 @@ FORMATS: dict[str, Maker] = {
     "gz": files(("table.csv.gz",), _table_commands, damage_bytes, _damage_inside_gzip),
     "parquet": files(("table.parquet",), _table_commands, damage_bytes),
     "arrow": files(("table.feather",), _table_commands, damage_bytes),
+    "zip": files(("table.zip",), _table_commands, damage_bytes, damage_members, share=0.5),
+    "xlsx": files(("table.xlsx",), _table_commands, damage_bytes, damage_members, share=0.7),
+    "stata": files(("table.dta",), _table_commands, damage_bytes, share=0.5),
+    "spss": files(("table.sav", "table.zsav"), _table_commands, damage_bytes, share=0.7),
+    "sas": files(("table.xpt",), _table_commands, damage_bytes, share=0.5),
+    "r": files(
+        ("table.rds", "table.rdata"), _table_commands, damage_bytes, _damage_packed, share=0.7
+    ),
     "npz": files(
         ("table.npz", "packed.npz"), _table_commands, damage_bytes, damage_members, share=0.5
     ),

@@ -1,5 +1,6 @@
 """The part of a checkpoint that is not weights, checked as a whole before any of it is used."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -79,15 +80,18 @@ def check_moments(optimizer: Optimizer) -> None:
     is too short is read, and written, beyond its end. A number, a vector over all parameters
     (L-BFGS) and factors of a parameter's shape (1 along some axes) pass.
     """
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    total = sum(p.numel() for p in parameters)
-    for parameter, state in optimizer.state.items():
-        for name, moment in state.items() if isinstance(state, dict) else ():
-            if not isinstance(moment, Tensor) or moment.numel() in (1, total):
-                continue
-            shape, wanted = tuple(moment.shape), tuple(parameter.shape)
-            fits = len(shape) == len(wanted) and all(
-                a in (1, b) for a, b in zip(shape, wanted, strict=True)
-            )
-            if not fits:
-                raise ModelError(f"optimizer: '{name}' has shape {shape} for a tensor of {wanted}")
+    total = sum(p.numel() for group in optimizer.param_groups for p in group["params"])
+    known = [
+        (name, tuple(moment.shape), tuple(parameter.shape))
+        for parameter, state in optimizer.state.items()
+        for name, moment in (state.items() if isinstance(state, dict) else ())
+        if isinstance(moment, Tensor)
+    ]
+    whole = {name for name, shape, wanted in known if shape == wanted != ()}  # of one, so of all
+    for name, shape, wanted in known:
+        is_factor = len(shape) == len(wanted) and all(
+            a in (1, b) for a, b in zip(shape, wanted, strict=True)
+        )
+        is_other = name not in whole and (is_factor or math.prod(shape) in (1, total))
+        if shape != wanted and not is_other:
+            raise ModelError(f"optimizer: '{name}' has shape {shape} for a tensor of {wanted}")
