@@ -9,6 +9,7 @@ import ansatz
 from ansatz import Classifier, Ranker, Regressor, SurvivalRegressor
 from ansatz.cli.main import run
 from ansatz.errors import UsageError
+from ansatz.fitting.recalibration import find_factor
 from ansatz.fitting.recipe import Recipe
 from ansatz.inference.left_out import plan_members
 from ansatz.likelihoods import NormalMixtureDistribution
@@ -277,3 +278,23 @@ def test_the_command_fits_and_predicts_with_an_ensemble(rows, tmp_path, command)
     assert '"inference": "ensemble"' in out
     status, out, err = command(*"predict model rows.csv --interval 0.9 --method conformal".split())
     assert status == 0 and "lower,upper" in out, err
+
+
+def test_a_small_ensemble_that_is_mostly_linear_holds_what_its_intervals_claim():
+    """Its factor is near the out-of-fold one: little of the mixture is averaged."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(2_200, 10))
+    y = X @ generator.normal(size=10) / 3 + generator.normal(size=len(X))
+    model = Regressor("normal", inference="ensemble").fit(X[:200], y[:200])
+    out = model.model_.out_of_fold
+    job = model.read(X[:200], y[:200])
+    assert out.weights[-1] > 0.5
+
+    def loss(factor):
+        parts = out._replace(factor=factor).served()
+        return torch.cat([law.loss(raw, job.y[rows]) for rows, law, raw in parts])
+
+    needed = find_factor(loss, torch.ones(200, dtype=torch.float64))
+    assert model.recalibration_.value == pytest.approx(needed, rel=0.06)
+    lower, upper = model.interval(X[200:], 0.9).T
+    assert 0.87 < ((lower <= y[200:]) & (y[200:] <= upper)).mean() < 0.93

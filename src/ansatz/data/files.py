@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ansatz.data.bundles import ROWS
 from ansatz.errors import DataError
+from ansatz.storage.decoding import decoding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,7 +168,10 @@ def _nearest(path: Path) -> str:
     except OSError:
         return f" Neither does the folder {path.parent}."
     near = difflib.get_close_matches(path.name, names, n=1)
-    return f" Did you mean {path.with_name(near[0])}?" if near else ""
+    if near:
+        return f" Did you mean {path.with_name(near[0])}?"
+    near = difflib.get_close_matches(str(path).lower(), ROWS, n=1)
+    return f" Did you mean the data set {near[0]}?" if near else ""
 
 
 def read_npz(path: Path, limit_bytes: int) -> "pd.DataFrame":
@@ -212,7 +217,7 @@ def _columns(
 
 def load_npz(path: Path, limit_bytes: int) -> dict[str, np.ndarray]:
     """The arrays in a file by name; those of Python objects are refused."""
-    try:
+    with decoding(path, ".npz file"):
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
             if size > limit_bytes:
@@ -221,14 +226,6 @@ def load_npz(path: Path, limit_bytes: int) -> dict[str, np.ndarray]:
                 _check_size(archive, member, path)
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, KeyError) as error:
-        if isinstance(error, DataError):
-            raise
-        if "allow_pickle" in str(error) or "Object arrays" in str(error):
-            raise DataError(
-                f"{path} holds Python objects, which are never loaded. Save plain arrays."
-            ) from None
-        raise DataError(f"{path} is not a readable .npz file: {error}.") from None
 
 
 def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> None:
@@ -241,8 +238,7 @@ def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -
             else np.lib.format.read_array_header_2_0
         )
         shape, _, dtype = reader(file)
-    if (
-        not dtype.hasobject
-        and int(np.prod(shape, dtype=object)) * dtype.itemsize > member.file_size
-    ):
+    if dtype.hasobject:
+        raise DataError(f"{path} holds Python objects, which are never loaded. Save plain arrays.")
+    if int(np.prod(shape, dtype=object)) * dtype.itemsize > member.file_size:
         raise DataError(f"{path}: '{member.filename}' claims shape {shape}, more than it holds.")

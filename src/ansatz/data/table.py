@@ -20,6 +20,7 @@ from ansatz.data.files import (
 from ansatz.data.frames import as_frame
 from ansatz.data.package_files import PACKAGE_FILES, read_package_file
 from ansatz.errors import DataError, MissingExtraError
+from ansatz.storage.decoding import decoding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,31 +180,26 @@ def _refuse_formats(path: Path, ending: str) -> None:
 def read_parquet(path: Path, limit_bytes: int) -> "tuple[pd.DataFrame, list[str]]":
     """The rows of a Parquet file, refused if its own metadata say it unpacks beyond the limit."""
     arrow = _import("parquet", "Parquet files")
-    try:
+    with decoding(path, "Parquet file"):
         with arrow.parquet.ParquetFile(path) as file:
             meta = file.metadata
             size = sum(meta.row_group(k).total_byte_size for k in range(meta.num_row_groups))
             if size > limit_bytes:
                 raise DataError(f"{path} unpacks to {size:,} bytes, more than {limit_bytes:,}.")
             table = file.read()
-    except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a readable Parquet file: {_one_line(error)}.") from None
-    return _to_frame(table, path)
+        return _to_frame(table, path)
 
 
 def read_arrow(path: Path) -> "tuple[pd.DataFrame, list[str]]":
     """The rows of an Arrow IPC file (Feather) or stream."""
     arrow = _import("ipc", "Arrow files")
-    try:
-        with arrow.memory_map(str(path)) as file:
-            try:
-                table = arrow.ipc.open_file(file).read_all()
-            except arrow.ArrowInvalid:
-                file.seek(0)
-                table = arrow.ipc.open_stream(file).read_all()
-            return _to_frame(table, path)
-    except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a readable Arrow file: {_one_line(error)}.") from None
+    with decoding(path, "Arrow file"), arrow.memory_map(str(path)) as file:
+        try:
+            table = arrow.ipc.open_file(file).read_all()
+        except arrow.ArrowInvalid:
+            file.seek(0)
+            table = arrow.ipc.open_stream(file).read_all()
+        return _to_frame(table, path)
 
 
 def _import(part: str, what: str) -> Any:
@@ -225,7 +221,3 @@ def _to_frame(table: Any, path: Path) -> "tuple[pd.DataFrame, list[str]]":
         f"the index '{name}' of {path.name} was left out." for name in frame.index.names if name
     ]
     return frame.reset_index(drop=True), notes
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()).rstrip(".")[:200]

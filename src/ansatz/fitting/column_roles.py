@@ -2,6 +2,7 @@
 
 import difflib
 import fnmatch
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -49,11 +50,12 @@ class ColumnRoles(BaseModel):
     task: str | None = None  # the outcome's name, where the columns do not show it
     group: str | None = None
     time: str | None = None
+    formula: str | None = None  # whose variables are the features
     spellings: dict[str, Spelling] = {}  # of columns whose text is numbers
 
     def check(self, frame: pd.DataFrame, origin: str) -> None:
         """Every column that is named exists, and none has two uses."""
-        self._check_together()
+        self._check_together(frame)
         used: dict[str, str] = {}
         for use, names in self._names(frame):
             for name in names:
@@ -72,7 +74,15 @@ class ColumnRoles(BaseModel):
         """
         stay = ("time", "strata")
         gone = [name for use, names in self._names(frame) if use not in stay for name in names]
-        return frame.drop(columns=[name for name in gone if name in frame.columns])
+        rest = frame.drop(columns=[name for name in gone if name in frame.columns])
+        if self.formula is None:
+            return rest
+        from ansatz.linear import formula_variables
+
+        named = formula_variables(self.formula, [str(name) for name in rest.columns])
+        if self.strata is not None and self.strata not in named:
+            named = [*named, self.strata]
+        return rest[named]
 
     def expand(self, frame: pd.DataFrame) -> "ColumnRoles":
         """Replaces patterns among the targets, like rank*, by the names of columns."""
@@ -104,14 +114,16 @@ class ColumnRoles(BaseModel):
             return frame
         return frame.assign(**{name: rule.read(frame[name]) for name, rule in present.items()})
 
-    def _check_together(self) -> None:
+    def _check_together(self, frame: pd.DataFrame) -> None:
         """Options that need or exclude each other."""
         if (self.lower is None) != (self.upper is None):
             raise UsageError("--lower and --upper go together: the outcome lies between the two.")
         if self.lower is not None and (self.target or self.event is not None):
             raise UsageError("--lower and --upper take the place of --target and --event.")
         if not self.target and self.lower is None:
-            raise UsageError("no target: name the column to predict with --target.")
+            raise UsageError(
+                f"no target: name the column to predict with --target. {listed_columns(frame)}"
+            )
         if self.is_survival and len(self.target) > 1:
             raise UsageError("one --target, the time, goes with --event or --entry.")
         if self.strata is not None and self.event is None:
@@ -143,17 +155,22 @@ class ColumnRoles(BaseModel):
 
         A survival frame has the columns time and event, or lower and upper, and entry.
         """
-        missing = [name for name in self.outcome_columns if name not in frame.columns]
-        if missing:
-            raise DataError(f"the table has no target column '{missing[0]}'.")
+        self._check_outcomes(frame)
         if self.is_survival:
             return self._survival(frame)
         if self.trials is not None:
             return frame[[self.target[0], self.trials]]
         return frame[self.target[0]] if len(self.target) == 1 else frame[self.target]
 
+    def _check_outcomes(self, frame: pd.DataFrame) -> None:
+        names = [*self.outcome_columns, *([self._event_of(frame)[0]] if self.event else [])]
+        missing = [name for name in names if name not in frame.columns]
+        if missing:
+            raise DataError(f"the table has no target column '{missing[0]}'.")
+
     def known(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows have an outcome; an interval may be open on one side."""
+        self._check_outcomes(frame)
         if self.lower is not None:
             found = frame[[self.lower, self.upper]].notna().any(axis=1)
         else:
@@ -243,7 +260,14 @@ def near_columns(name: str, frame: pd.DataFrame) -> str:
     """Suggests the nearest column to a wrong name, or lists the first twenty."""
     names = [str(column) for column in frame.columns]
     near = difflib.get_close_matches(name, names, n=1)
-    return f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(names[:20])}."
+    return f"Did you mean '{near[0]}'?" if near else listed_columns(names)
+
+
+def listed_columns(names: Iterable[Any]) -> str:
+    """Lists the first twenty columns."""
+    found = [str(name) for name in names]
+    more = f" and {len(found) - 20} more" if len(found) > 20 else ""
+    return f"Columns: {', '.join(found[:20])}{more}."
 
 
 def read_numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDArray[np.float64]:

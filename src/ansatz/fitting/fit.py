@@ -31,6 +31,7 @@ from ansatz.fitting.split import (
     warn_of_duplicates,
 )
 from ansatz.fitting.task import Task, task_of
+from ansatz.inference.registry import AUTO, DEFAULT, MOST_ROWS
 from ansatz.storage.json_file import plain
 from ansatz.training.machine import by_first, in_all_processes
 
@@ -84,6 +85,7 @@ def _fit(
     if folds is not None and problem.column_roles.time is not None:
         raise UsageError("--folds mixes past and future; with --time use --test.")
     share = test if folds is None else 0.0
+    task = task.settle(job, job.mass * (1 - share))
     holdout = holdout_share(job, task, share)  # of the likelihood before rows choose one
     rows = task.structure.split(problem, task, job, share)
     if rows is None:
@@ -108,6 +110,7 @@ def _fit(
         *([] if problem.part is None else [note_on_parts(own, len(rows.test.y))]),
         *seen,
         *_notes_on(choice, number is not None),
+        *_note_on_inference(request, model),
         *model.encoder.notes,
         *model.notes,
         *model.outcome.notes(model),
@@ -122,7 +125,7 @@ def _fit(
         network=model.network_name,
         parameters=model.estimated,
         likelihood=model.likelihood_name,
-        inference=task.settings.inference,
+        inference=model.task.settings.inference,
         rows=rows.counts,
         metrics=scores.metrics,
         linear=scores.linear,
@@ -173,6 +176,17 @@ def _choose(problem: Problem, task: Task, learn: Job) -> tuple[LikelihoodChoice 
     # By the first of several processes: one that rounds otherwise might choose otherwise.
     likelihood = by_first(choose)
     return choices[0] if choices else None, task.change(likelihood=likelihood)
+
+
+def _note_on_inference(request: Request, model: Model) -> list[str]:
+    """Reports an inference that was chosen by the number of rows."""
+    name = model.task.settings.inference
+    if request.options["inference"] != AUTO or name == DEFAULT:
+        return []
+    return [
+        f"inference {name}: the default for tables of up to {MOST_ROWS:,} training rows "
+        f"(one network: --inference {DEFAULT})."
+    ]
 
 
 def note_on_parts(given: bool, count: int) -> str:

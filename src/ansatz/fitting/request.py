@@ -21,6 +21,7 @@ from ansatz.fitting.options.commands import (
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.vector import VectorOptions, VectorSettings
+from ansatz.registry import load
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from ansatz.fitting.column_roles import ColumnRoles
 
 
+_PACKAGES = {  # of the names that an option takes
+    "inferences": "inference",
+    **{kind: kind for kind in ("likelihoods", "networks", "outcomes", "structures")},
+}
 _OF_TEXT = {"min_length", "pattern"}
 _SEQUENCE, _MAPPING = get_origin(Sequence[int]), get_origin(Mapping[str, int])
 
@@ -43,7 +48,7 @@ class Request(NamedTuple):
         >>> from ansatz.fitting import Request
         >>> request = Request.of("houses.csv", {"target": "price", "seed": 0})
         >>> request.given, request.options["inference"]
-        ({'target': ['price']}, 'point')
+        ({'target': ['price']}, 'auto')
     """
 
     data: Any
@@ -94,9 +99,9 @@ class Request(NamedTuple):
         Those of the likelihood and of networks other than the default keep their owner's name:
         their constructors check them.
         """
-        named = ("pretrained", "freeze", *declared(TrainingOptions))
-        given = cast(dict[str, Any], self.given)
-        found: dict[str, Any] = {name: given[name] for name in named if name in given}
+        # Settings that have a flag of their own.
+        own = fit_settings() | {"pretrained", "freeze", *declared(TrainingOptions)}
+        found: dict[str, Any] = {k: v for k, v in self.given.items() if k in own}
         for key, value in (self.given.get("options") or {}).items():
             owner, dot, name = key.partition(".")
             if dot and owner not in {*OWNERS, "likelihood"}:
@@ -153,6 +158,19 @@ class Request(NamedTuple):
         return f"ansatz.fit({', '.join(words)})"
 
 
+def _with_target(given: dict[str, Any], source: str) -> dict[str, Any]:
+    """Takes the target from the left side of the formula."""
+    from ansatz.linear import split_formula
+
+    named = split_formula(given["formula"]).target
+    if named and given.get("target", named) != named:
+        raise UsageError(
+            f"{source}: the formula predicts {', '.join(named)}, the target is "
+            f"{', '.join(given['target'])}: leave one of them out."
+        )
+    return {**given, "target": named} if named else given
+
+
 def defaults(table: type) -> dict[str, Any]:
     """The defaults of the options of a table."""
     return {name: copy.copy(each.option.default) for name, each in declared(table).items()}
@@ -168,14 +186,22 @@ def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, A
         if name not in known:
             asked[name] = value
         elif value is not None or _means_none(known[name]):
-            value = _plain(value, known[name])
+            value = _canonical(_plain(value, known[name]), known[name].option)
             if not _is_default(value, known[name].option.default):
                 asked[name] = value
     try:
         made = _model(table).model_validate(asked)
     except ValidationError as error:
         raise _explained(error.errors()[0], table, source) from None
-    return {name: getattr(made, name) for name in known if name in made.model_fields_set}
+    found = {name: getattr(made, name) for name in known if name in made.model_fields_set}
+    return found if found.get("formula") is None else _with_target(found, source)
+
+
+def _canonical(value: Any, option: Option) -> Any:
+    """A name of a registry as the registry spells it: Log-Normal is log_normal."""
+    if not isinstance(value, str) or option.complete not in _PACKAGES:
+        return value
+    return load(f"ansatz.{_PACKAGES[option.complete]}.registry:registry").canonical(value)
 
 
 def _means_none(each: Declared) -> bool:

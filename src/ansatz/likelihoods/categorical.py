@@ -112,6 +112,7 @@ class Categorical(Likelihood):
     """
 
     name = "categorical"
+    least_loss = 0.0
     link_name = "logit"
 
     def __init__(self, *, reference: bool = False) -> None:

@@ -13,3 +13,16 @@ from ansatz.linear.residuals import residuals as residuals
 from ansatz.linear.linear_fit import LinearFit as LinearFit
 from ansatz.linear.summary import Summary as Summary
 from ansatz.linear.linear_fit import join_targets as join_targets
+from ansatz.linear.formula import DesignFormula as DesignFormula
+from ansatz.linear.formula import formula_variables as formula_variables
+from ansatz.linear.formula import split_formula as split_formula
+from ansatz.linear.estimates import Estimates as Estimates
+from ansatz.linear.margins import marginal_means as marginal_means
+from ansatz.linear.margins import mean_interval as mean_interval
+from ansatz.linear.nested_tests import NestedTest as NestedTest
+from ansatz.linear.nested_tests import f_test as f_test
+from ansatz.linear.nested_tests import likelihood_ratio_test as likelihood_ratio_test
+from ansatz.linear.nested_tests import wald_test as wald_test
+from ansatz.linear.imputation import Pooled as Pooled
+from ansatz.linear.imputation import impute as impute
+from ansatz.linear.imputation import pool as pool

@@ -22,6 +22,7 @@ from ansatz.linear.linear_fit import LinearFit
 from ansatz.linear.messages import explain_columns, explain_minimum
 from ansatz.linear.newton import Minimum, Recession, minimise
 from ansatz.linear.proportional_hazards import ProportionalHazards, proportional_hazards
+from ansatz.linear.robust import explain_groups, group_codes
 from ansatz.metrics.concordance import harrell_c
 
 PAIRS = 20_000  # rows with entries are compared pair by pair: beyond this number it takes too long
@@ -108,10 +109,8 @@ def fit_cox(likelihood: Cox, rows: DesignRows, design: Design, covariance: str) 
     found = minimise(partial, zero, free, unit, recede=partial.recession)
     matrix = invert(found.derivatives.hessian)
     tested = _test_proportional(partial, found, matrix, rows.y)
-    if covariance == "sandwich":
-        residuals = score_residuals(partial, found.theta)
-        meat = residuals.T @ residuals
-        matrix = matrix @ meat @ matrix
+    if covariance != "model":
+        matrix = matrix @ _meat(score_residuals(partial, found.theta), rows, covariance) @ matrix
     scale = design.scale.unsqueeze(1) * design.scale
     table = design.restore(torch.cat([zero.new_zeros(1), found.theta]).unsqueeze(1))
     log_risk = partial.linear(found.theta)[:, 0]
@@ -161,6 +160,20 @@ def _with_test(fit: LinearFit, tested: ProportionalHazards) -> LinearFit:
     return replace(fit, measures=measures, messages=messages)
 
 
+def _meat(residuals: Tensor, rows: DesignRows, kind: str) -> Tensor:
+    """The middle of the sandwich: score residuals summed within groups where there are some."""
+    if kind in ("HC2", "HC3"):
+        raise UsageError(f"cox has no {kind} standard errors: take HC0, HC1 or cluster.")
+    if kind == "cluster":
+        assert rows.group is not None
+        codes, count = group_codes(rows.group)
+        residuals = residuals.new_zeros(count, residuals.shape[1]).index_add(0, codes, residuals)
+    elif kind in ("HC0", "HC1"):  # weights count rows: a residual holds its weight once
+        residuals = residuals / rows.weight.sqrt().unsqueeze(1)
+    n, k = float(rows.weight.sum()), residuals.shape[1]
+    return residuals.T @ residuals * (n / (n - k) if kind == "HC1" else 1.0)
+
+
 def _result(
     likelihood: Likelihood,
     rows: DesignRows,
@@ -180,6 +193,7 @@ def _result(
         c = harrell_c(time, event, log_risk, rows.weight, entry if entered else None)
         measures["concordance"] = float(c)
     messages = [*explain_columns(design), *explain_minimum("cox", design, found)]
+    messages += explain_groups(kind, rows.group)
     if not messages and bool(torch.isnan(covariance).any()):
         messages.append(
             "the information matrix is singular: standard errors are not available (nan)."

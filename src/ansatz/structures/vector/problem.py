@@ -69,7 +69,7 @@ def build_problem(
     return Problem(
         origin,
         frame,
-        TableRows(features, columns),
+        TableRows(features, columns, formula=column_roles.formula),
         column_roles,
         candidates,
         given,
@@ -200,6 +200,10 @@ def why_a_stream(request: Request) -> str | None:
     """Says why the rows are not read at once; None where they are."""
     data, options = request.data, request.options
     named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
+    if options["formula"] is not None:
+        if options["stream"]:
+            raise UsageError("a formula takes all rows at once: leave out --stream.")
+        return None
     if named or not isinstance(data, str | Path):
         if options["stream"]:
             raise UsageError("--stream is for files; these data are in memory already.")

@@ -28,6 +28,7 @@ class TableRows:
         columns: the roles of a frame's columns; None for an array.
         names: of an array's columns, where they have some.
         stream: the rows on disk that these belong to; rows taken from these have none.
+        formula: the terms of the design matrix; None takes every column.
     """
 
     spec = None  # how many features a network sees depends on levels and missing values
@@ -38,8 +39,10 @@ class TableRows:
         columns: list[Column] | None = None,
         names: list[str] | None = None,
         stream: "StreamPart | None" = None,
+        formula: str | None = None,
     ) -> None:
         self.values, self.columns, self.names, self.stream = values, columns, names, stream
+        self.formula = formula
 
     def __len__(self) -> int:
         return len(self.values)
@@ -47,11 +50,19 @@ class TableRows:
     def __getitem__(self, index: Any) -> Self:
         is_table = isinstance(self.values, pd.DataFrame)
         chosen = self.values.iloc[index] if is_table else self.values[index]
-        return type(self)(chosen, self.columns, self.names)
+        return type(self)(chosen, self.columns, self.names, formula=self.formula)
 
     @property
     def has_features(self) -> bool:
         return self.columns is None or len(self.columns) > 0
+
+    @property
+    def named(self) -> pd.DataFrame:
+        """The rows as a frame; the columns of an array are called x1, x2, ..."""
+        if isinstance(self.values, pd.DataFrame):
+            return self.values
+        names = self.names or [f"x{k + 1}" for k in range(self.values.shape[1])]
+        return pd.DataFrame(self.values, columns=names)
 
     @property
     def numbers(self) -> int:
@@ -72,7 +83,7 @@ class TableRows:
         """Rows with other values of the same columns."""
         is_array = self.columns is None
         values = frame.to_numpy(dtype=np.float64) if is_array else frame
-        return type(self)(values, self.columns, self.names)
+        return type(self)(values, self.columns, self.names, formula=self.formula)
 
     def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
         return cell_keys(self.values, seed)
@@ -95,6 +106,7 @@ def read_table_rows(
     otherwise. Missing values are allowed; infinities are refused. None, and a frame without
     columns, stand for rows of which nothing is known.
     """
+    formula = getattr(estimator, "formula", None)
     if X is None:
         X = pd.DataFrame(index=[0])
     if is_frame(X) and not issparse(X):  # scipy's dictionary of keys is a mapping, too
@@ -103,8 +115,8 @@ def read_table_rows(
         if columns is not None or empty or not all(_is_number(dtype) for dtype in frame.dtypes):
             _check_feature_names(estimator, frame, reset=reset)
             _check_n_features(estimator, frame, reset=reset)
-            columns = infer_columns(frame) if columns is None else columns
-            return TableRows(plain_columns(frame, columns), columns)
+            inferred = infer_columns(frame) if columns is None else columns
+            return TableRows(plain_columns(frame, inferred), inferred, formula=formula)
         X = frame
     values = validate_data(
         estimator,
@@ -115,7 +127,8 @@ def read_table_rows(
         ensure_min_samples=1 if reset else 0,
     )
     names = getattr(estimator, "feature_names_in_", None)
-    return TableRows(values, None, None if names is None else [str(name) for name in names])
+    listed = None if names is None else [str(name) for name in names]
+    return TableRows(values, None, listed, formula=formula)
 
 
 def _is_number(dtype: Any) -> bool:
