@@ -31,15 +31,17 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     ``finish`` lets the outcome estimate what the fit leaves open (a temperature, a baseline
     hazard); refits that serve such an estimate do without.
     """
-    task = task._replace(outcome=copy.copy(task.outcome))
-    likelihood = task.likelihood(job.target, job.mass)
+    task = task.settle(job)._replace(outcome=copy.copy(task.outcome))
+    likelihood = task.suited(task.likelihood(job.target, job.mass), job)
     likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
-    if task.settings.get("errors") and not task.settings.is_linear:
-        raise UsageError(
-            "errors are standard errors of coefficients: they go with network='linear'."
-        )
+    for name in ("errors", "impute"):
+        if task.settings.get(name) and not task.settings.is_linear:
+            raise UsageError(
+                f"'{name}' is about coefficients and their standard errors: it goes with "
+                "network='linear'."
+            )
     task.outcome.begin(likelihood, job)
     learn, aside = job, None
     if task.settings.get("calibration"):
@@ -82,6 +84,8 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     if errors not in get_args(Errors):
         raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
     own = job._replace(errors=errors)
+    if task.settings.get("impute"):
+        own = own._replace(impute=(int(task.settings.get("impute")), task.settings.seed))
     found = task.outcome.solve(task.structure, likelihood, own, task.settings.penalty)
     steps = max((fit.iterations for fit in found.fits), default=1)
     return Model(
@@ -134,7 +138,7 @@ def update_model(task: Task, job: Job, previous: Model | None) -> Model:
         raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")
     if task.settings.is_linear:
         raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
-    recipe, likelihood = task.recipe(job, STREAM), task.likelihood(job.target)
+    recipe, likelihood = task.recipe(job, STREAM), task.suited(task.likelihood(job.target), job)
     options, steps = None, 0
     if previous is None:
         task.outcome.begin(likelihood, job)

@@ -12,14 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
+from ansatz.facts import Facts, as_html, as_text
 from ansatz.networks.transfer import rests
+from ansatz.registry import load
 from ansatz.training.machine import is_sharded
 from ansatz.training.objectives import Step
 
 Record = dict[str, float | int | bool | None]
 
 
-@dataclass
+@dataclass(repr=False)
 class History:
     """The evaluations of a run, its stop reason and notes.
 
@@ -53,6 +55,28 @@ class History:
     epochs: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._facts())
+
+    def _facts(self) -> tuple[str, Facts]:
+        kept = "" if self.best_step is None else f"step {self.best_step:,}"
+        if kept and self.best_loss is not None:
+            kept += f", validation loss {self.best_loss:.5g}"
+        length = f"{self.steps:,} steps, {self.epochs:,} epochs, {self.seconds:.3g} seconds"
+        return f"History: {length}", [
+            ("stopped by", self.stop_reason),
+            ("weights kept", kept),
+            ("evaluations", len(self.records)),
+            ("notes", " ".join(self.notes)),
+        ]
+
+    def plot(self) -> Any:
+        """Draws the losses during training: a matplotlib figure (``.savefig("curves.png")``)."""
+        return load("ansatz.report.plots:plot_history")(self)
 
     def losses(self, name: str) -> list[float | int | bool | None]:
         """Gives one column of the records."""
