@@ -25,6 +25,7 @@ from ansatz.training.processes.gradients import (
 )
 from ansatz.training.processes.group import Processes
 from ansatz.training.recomputation import recomputing, segments
+from ansatz.training.torch_losses import as_objective
 
 _log = logging.getLogger(__name__)
 
@@ -50,7 +51,8 @@ class GradientStep:
 
     Args:
         network: gives raw from the inputs of a batch.
-        objective: ``objective(network, batch) -> Loss(total, count)``.
+        objective: ``objective(network, batch) -> Loss(total, count)``; or a likelihood, a torch
+            loss (``nn.MSELoss()``), or a function of network and batch that gives the mean loss.
         optimizer: over the parameters of the network, and of the objective if it learns any.
         schedule: step number -> multiplier of each group's own rate.
         clip: bound on the global norm of the gradient.
@@ -77,7 +79,7 @@ class GradientStep:
     def __init__(
         self,
         network: nn.Module,
-        objective: nn.Module,
+        objective: nn.Module | Callable[..., Any],
         optimizer: torch.optim.Optimizer,
         *,
         schedule: Callable[[int], float] | None = None,
@@ -86,6 +88,7 @@ class GradientStep:
         penalty: Callable[[nn.Module], Tensor] | None = None,
         recompute: bool = False,
     ) -> None:
+        objective = as_objective(objective)
         if recompute and not segments(network):
             raise UsageError(
                 f"{type(network).__name__} has no blocks of layers: recompute would save nothing."
