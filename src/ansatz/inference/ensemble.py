@@ -144,7 +144,7 @@ class Ensemble(Inference):
 
 def _can_be_together(plan: TrainingPlan) -> bool:
     """Tests whether the step of all members can do what a plan asks for."""
-    if plan.options.get("teacher") is not None or not plan.recipe.is_plain:
+    if not plan.recipe.is_plain or any(plan.options.get(each) for each in ("teacher", "recompute")):
         return False
     return not hasattr(optim.schedules.get(plan.recipe.schedule), "observe")
 

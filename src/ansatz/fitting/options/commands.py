@@ -451,6 +451,10 @@ class TrainingSettings(TrainingOptions, total=False):
     folds: Annotated[int, Option("With all rows at once, folds that choose the number of steps.")]
     evaluations: Annotated[int, Option("How often the held-out rows are scored.")]
     dtype: Annotated[str, Option("float32 or float64, the type of the training.")]
+    recompute: Annotated[
+        bool,
+        Option("Gradient checkpointing: less memory, a second forward pass.", decides=False),
+    ]
     teacher_temperature: Annotated[float, Option("Of a teacher of classes. Default: 2.")]
     teacher_weight: Annotated[float, Option("Of the teacher in the loss. Default: 0.5.")]
     warm_start: Annotated[bool, Option("Begin with the weights of the last fit.")]
