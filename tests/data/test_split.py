@@ -144,11 +144,40 @@ def test_impossible_splits_are_refused():
         split_rows(np.array([[1.0], [2.0], [1.0]]))
     with pytest.raises(UsageError, match="sum to less than 1"):
         split_rows(X, test=0.7, valid=0.3)
-    with pytest.raises(UsageError, match="by group or by time"):
-        split_rows(X, group=np.arange(500), time=np.arange(500))
     with pytest.raises(UsageError, match="no column is called 'g'"):
         split_rows(frame(), group="g")
     with pytest.raises(DataError, match="row 2 has none"):
         split_rows(X[:3], time=[1.0, np.nan, 2.0])
     with pytest.raises(UsageError, match="from 2 to the 3 distinct rows, got 4"):
         fold_numbers(X[:3], 4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_by_group_and_time_no_group_leaks_and_the_test_is_later(seed):
+    generator = np.random.default_rng(seed)
+    group = generator.integers(0, 40, 400)
+    time = 5 * group + generator.integers(0, 60, 400)  # groups begin at times of their own
+    split = split_rows(np.arange(400, dtype=np.uint64), group=group, time=time, test=0.2, valid=0.1)
+    sides = [set(group[part]) for part in split]
+    assert all(sides)
+    assert not (sides[0] & sides[1] or sides[0] & sides[2] or sides[1] & sides[2])
+    assert time[split.train].max() < time[split.valid].min()
+    assert time[split.valid].max() < time[split.test].min()
+    # Nothing else is left out: only rows of earlier groups beyond the begin of a later part.
+    cut = time[split.valid].min()
+    gone = np.setdiff1d(np.arange(400), np.concatenate(split))
+    assert (time[gone] >= cut).all()
+    assert set(group[gone]) <= sides[0] | sides[1]
+
+
+def test_by_group_and_time_without_overlap_every_row_has_a_part():
+    group = np.repeat(np.arange(20), 5)
+    split = split_rows(np.arange(100, dtype=np.uint64), group=group, time=np.arange(100), test=0.2)
+    assert sum(map(len, split)) == 100
+    assert split.test.tolist() == list(range(80, 100))
+
+
+def test_groups_that_begin_together_cannot_be_tested_later():
+    rows = {"who": np.tile(np.arange(10), 6), "t": np.repeat(np.arange(6), 10)}
+    with pytest.raises(DataError, match=r"begin at 1 moments.*--time alone"):
+        split_rows(rows, group="who", time="t")

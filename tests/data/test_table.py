@@ -291,9 +291,9 @@ def test_what_is_not_a_file_is_named(tmp_path, file):
     with pytest.raises(DataError, match="is an address"):
         read_table("https://example.org/houses.csv")
     with pytest.raises(DataError, match="Unpack it first"):
-        read_table(file(b"PK", "houses.zip"))
+        read_table(file(b"PK", "houses.7z"))
     with pytest.raises(DataError, match="Save it as CSV"):
-        read_table(file(b"PK", "houses.xlsx"))
+        read_table(file(b"PK", "houses.ods"))
     with pytest.raises(DataError, match="NUL character"):
         read_table("a\0b")
 
@@ -378,3 +378,11 @@ def test_an_npz_header_that_claims_too_much_is_refused(tmp_path):
         archive.writestr("a.npy", head.getvalue())
     with pytest.raises(DataError, match="claims shape"):
         read_table(tmp_path / "t.npz")
+
+
+def test_names_alone_keep_a_first_row_of_data():
+    assert parse("1,a\n3,b\n", names=["u", "v"]).frame["u"].tolist() == [1, 3]
+    assert parse("a,b\nc,d\n", names=["u", "v"]).frame["u"].tolist() == ["a", "c"]
+    replaced = parse("p,q\n1,b\n", names=["u", "v"])
+    assert replaced.frame["u"].tolist() == [1]
+    assert any("the first row held names" in note for note in replaced.notes)

@@ -246,8 +246,19 @@ def test_more_folds_than_rows_are_refused_before_training(tmp_path):
 def test_folds_and_time_contradict_each_other():
     with pytest.raises(UsageError, match="--test"):
         ansatz.fit(table(), target="price", likelihood="normal", folds=3, time="year")
-    with pytest.raises(UsageError, match="not both"):
-        ansatz.fit(table(), target="price", likelihood="normal", group="town", time="year")
+
+
+def test_groups_stay_together_and_the_test_is_later():
+    frame = table(120)
+    frame["who"] = np.arange(120) // 3
+    frame["day"] = np.arange(120) // 3 + 2 * (np.arange(120) % 3)
+    fit = ansatz.fit(
+        frame, target="price", likelihood="normal", network="linear", group="who", time="day"
+    )
+    (note,) = [note for note in fit.notes if "split by group and time" in note]
+    left_out = 120 - sum(fit.rows.values())
+    assert left_out > 0
+    assert f"{left_out} rows of earlier groups" in note
 
 
 def test_duplicates_across_a_split_by_group_are_evaluated_apart():

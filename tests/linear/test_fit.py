@@ -293,7 +293,7 @@ def test_a_known_dispersion_is_used_as_it_is(x):
         ({"precision": torch.ones(N - 1)}, UsageError, r"precision must have shape \(150,\)"),
         ({"feature_names": ["a"]}, UsageError, "2 columns need as many names, got 1"),
         ({"dispersion": "both"}, UsageError, "dispersion must be one of constant, predicted"),
-        ({"covariance": "hc3"}, UsageError, "covariance must be one of model, sandwich"),
+        ({"covariance": "hc3"}, UsageError, "covariance must be one of model, sandwich, HC0"),
     ],
 )
 def test_a_bad_argument_is_named(x, arguments, error, words):

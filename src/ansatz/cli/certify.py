@@ -44,13 +44,14 @@ def certify(
         ansatz certify digits-model digits/
         ansatz certify cells-model slides/ --group rotation90 --group flip
     """
-    from ansatz.cli.opening import open_data, open_model
+    from ansatz.cli.opening import naming, open_data, open_model
 
     estimator = open_model(model)
     fitted = estimator.model_
     structure = fitted.structure
     structure.groups(fitted.encoder.spec)  # where there are none, nothing is read
-    rows = open_data(estimator, data, {}).rows(estimator, MOST)
+    with naming(data):
+        rows = open_data(estimator, data, {}).rows(estimator, MOST)
     if not len(rows):
         raise DataError(f"{data}: no examples.")
     spec = rows.spec or fitted.encoder.spec

@@ -26,7 +26,7 @@ def evaluate(
         ansatz evaluate flowers-model more-flowers/
         ansatz evaluate cells-model second-volume.tif --masks second-labels.tif
     """
-    from ansatz.cli.opening import open_data, open_model
+    from ansatz.cli.opening import naming, open_data, open_model
     from ansatz.cli.output import print_metrics
 
     estimator = open_model(model)
@@ -34,7 +34,8 @@ def evaluate(
         raise UsageError(
             "this model was made in Python and knows no target column: use its evaluate(X, y)."
         )
-    metrics, warnings = open_data(estimator, data, given, outcomes=True).evaluate(estimator)
+    with naming(data):
+        metrics, warnings = open_data(estimator, data, given, outcomes=True).evaluate(estimator)
     for warning in warnings:
         print_note(f"warning: {warning}")
     if as_json:

@@ -28,10 +28,12 @@ from ansatz.cli.export import export
 from ansatz.cli.fit import fit
 from ansatz.cli.inspect import inspect
 from ansatz.cli.list import list_names
+from ansatz.cli.options import ShortHelp
 from ansatz.cli.output import print_note, printable
 from ansatz.cli.predict import predict
 from ansatz.cli.report import report
 from ansatz.cli.show import show
+from ansatz.cli.signals import how, report_once, stoppable
 from ansatz.cli.tune import tune
 from ansatz.cli.verify import verify
 from ansatz.errors import AnsatzError
@@ -86,7 +88,7 @@ for _name, _function in (
     ("show", show),
     ("verify", verify),
 ):
-    app.command(_name)(_function)
+    app.command(_name, cls=ShortHelp if hasattr(_function, "rare") else None)(_function)
 app.add_typer(data_app, name="data")
 app.add_typer(demo_app, name="demo")
 app.command("bench")(bench)
@@ -97,7 +99,7 @@ def run(arguments: Sequence[str]) -> int:
     """Runs one command and returns its exit status; every failure becomes one line on stderr."""
     debug, arguments = _take_debug(arguments)
     try:
-        with _one_line_warnings(), _sigterm():
+        with _one_line_warnings(), stoppable():
             status = _invoke(list(arguments))
             sys.stdout.flush()
         return status
@@ -113,6 +115,7 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exception(error)
         if not getattr(error, "reported_elsewhere", False):  # by the first of several processes
             print_note(failure.line)
+        report_once()
         return failure.status
 
 
@@ -143,31 +146,6 @@ def _take_debug(arguments: Sequence[str]) -> tuple[bool, list[str]]:
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     before, after = list(arguments[:end]), list(arguments[end:])
     return "--debug" in before, [word for word in before if word != "--debug"] + after
-
-
-class _Terminated(KeyboardInterrupt):
-    signal = signal.SIGTERM
-
-
-def _terminate(number: int, frame: Any) -> None:
-    raise _Terminated
-
-
-@contextmanager
-def _sigterm() -> Iterator[None]:
-    """SIGTERM unwinds the stack, so that temporary files go; the trainer takes over while it runs.
-
-    Only the main thread of a program may set a handler.
-    """
-    try:
-        before = signal.signal(signal.SIGTERM, _terminate)
-    except ValueError:
-        yield
-        return
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -241,11 +219,10 @@ def explain(error: BaseException) -> ErrorLine:
 def _stopped(error: BaseException) -> ErrorLine:
     """Reports at which step an interrupted training stopped, and where it saved."""
     number = int(getattr(error, "signal", signal.SIGINT))
-    how = "terminated" if number == signal.SIGTERM else "interrupted"
     step, saved = getattr(error, "step", None), getattr(error, "checkpoint", None)
     where = "" if step is None else f" after step {step}"
     advice = " To go on: the same command with --resume." if saved else ""
-    return ErrorLine(f"{how}{where}.{advice}", 128 + number)
+    return ErrorLine(f"{how(number)}{where}.{advice}", 128 + number)
 
 
 def _usage(error: Exception) -> str:

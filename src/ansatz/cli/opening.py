@@ -1,11 +1,12 @@
 """Opens a model, and data that fit it, for the commands that use a saved model."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ansatz.cli.output import print_note
-from ansatz.errors import ModelError
+from ansatz.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     from ansatz.fitting.read_again import ReadAgain
@@ -23,6 +24,17 @@ def open_model(folder: Path) -> Any:
     import ansatz
 
     return ansatz.load(folder)
+
+
+@contextmanager
+def naming(data: str) -> Iterator[None]:
+    """Puts the name of the data before an error in them that does not have it."""
+    try:
+        yield
+    except DataError as error:
+        if Path(data).name in str(error):
+            raise
+        raise DataError(f"{data}: {error}") from None
 
 
 def open_data(

@@ -134,7 +134,7 @@ def predict(
     options: dict[str, Any] = {} if times is None else {"times": _numbers(times)}
     output = Output(out, overwrite, raw, as_json)
     output.check()
-    from ansatz.cli.opening import open_data, open_model
+    from ansatz.cli.opening import naming, open_data, open_model
 
     estimator = open_model(model)
     outcome = estimator.model_.outcome
@@ -145,19 +145,20 @@ def predict(
 
         require_scores(estimator.model_)
         options["method"] = method
-    read = open_data(estimator, data, given)
-    if out is not None and read.writes(out):
-        written = read.write(estimator, out, overwrite=overwrite)
-        if as_json:
-            print_document(written.document)
-        else:
-            print_line(written.sentence)
-        return
-    frames = read.frames(estimator, interval=interval, **options)
-    first = list(islice(frames, 1))  # an error in it leaves nothing half-written
-    if interval is not None and not any(_has_bounds(frame) for frame in first):
-        print_note(f"note: {outcome.no_interval}")
-    output.write(chain(first, frames), in_chunks=read.in_chunks)
+    with naming(data):
+        read = open_data(estimator, data, given)
+        if out is not None and read.writes(out):
+            written = read.write(estimator, out, overwrite=overwrite)
+            if as_json:
+                print_document(written.document)
+            else:
+                print_line(written.sentence)
+            return
+        frames = read.frames(estimator, interval=interval, **options)
+        first = list(islice(frames, 1))  # an error in it leaves nothing half-written
+        if interval is not None and not any(_has_bounds(frame) for frame in first):
+            print_note(f"note: {outcome.no_interval}")
+        output.write(chain(first, frames), in_chunks=read.in_chunks)
 
 
 def _has_bounds(frame: "pd.DataFrame") -> bool:

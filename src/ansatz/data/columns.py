@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from ansatz.data.categorical import sort_levels, spelled
 from ansatz.data.dates import as_dates, looks_like_dates
 from ansatz.data.frames import as_frame
+from ansatz.data.spelling import Spelling, declared_spelling, find_spelling
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +23,13 @@ _ID_NAME = re.compile(
     re.IGNORECASE,
 )
 _CAMEL_ID = re.compile(r"[a-z](?:Id|ID)$")
+GROUP_NAME = re.compile(
+    r"^(?:(?:patient|subject|participant|person|pupil|student|school|site|clinic|hospital|cent(?:er|re)"
+    r"|household|family|animal|donor|customer|user|batch|plate|cluster|rater|firm)"
+    r"(?:[_\s.-]?(?:id|no|nr|num|number|code))?|(?:id|no|nr)[_\s.-]?(?:patient|subject|site))$",
+    re.IGNORECASE,
+)
+GROUPS = "may name groups of rows"
 _TIME_NAME = re.compile(
     r"^(?:t|x|time|year|month|week|day|hour|age|step|period|order|dose|depth|distance)$",
     re.IGNORECASE,
@@ -69,6 +77,7 @@ class Column(BaseModel):
         levels: the values of a categorical column; of an ordered one, from low to high.
         missing: rows without a value.
         note: why it has this role, where that is not plain.
+        spelling: how its cells spell numbers or dates, where it is text.
 
     Example:
         >>> from ansatz.data import Column
@@ -83,6 +92,7 @@ class Column(BaseModel):
     levels: tuple[str, ...] = ()
     missing: int = 0
     note: str = ""
+    spelling: Spelling | None = None
 
     @property
     def used(self) -> bool:
@@ -99,13 +109,16 @@ def infer_columns(
     """Infers the role of every column of a table of features.
 
     Numbers are numeric; text, booleans and pandas' categories are categorical; ordered categories
-    are ordered; ISO dates are dates. A column with one value is constant, one that names the rows
-    is an id: both are left out, with a note. Free text is an error that says how to go on.
+    are ordered; text that spells dates (``2021-12-31``, ``31.12.2021``) or numbers (``64.5%``,
+    ``$1,234.50``) in one way is read so, and the way is kept in ``spelling``. A column with one
+    value is constant, one that names the rows is an id: both are left out, with a note. Free text
+    is an error that says how to go on.
 
     Args:
         frame: the features.
-        roles: corrections: a role, or the levels from low to high of an ordered column, as a list
-            or as ``"low<mid<high"``.
+        roles: corrections: a role; the levels from low to high of an ordered column, as a list or
+            as ``"low<mid<high"``; the format of dates, ``"%d/%m/%Y"``; or a number as the cells
+            write it, ``"1.234,5"``.
         drop: columns to leave out.
 
     Example:
@@ -127,6 +140,7 @@ def infer_columns(
         else:
             columns.append(plain[name] if name in plain else _infer(frame[name]))
     columns = _leave_out_ids(frame, columns, kept=set(roles))
+    columns = [c if c.name in roles else _hint_at_groups(frame, c) for c in columns]
     _refuse_text([column.name for column in columns if column.role == "text"])
     return columns
 
@@ -223,6 +237,9 @@ def _infer_objects(column: "pd.Series", missing: int) -> Column:
         return _constant(name, f"is '{levels[0]}' in every row")
     if looks_like_dates(levels):
         return _date(column, missing)
+    spelling = find_spelling(name, levels, codes)
+    if spelling is not None:
+        return _spelled(column, spelling)
     if _is_text(levels, len(column) - missing):
         return Column(name=name, role="text", missing=missing)
     note = ""
@@ -230,6 +247,16 @@ def _infer_objects(column: "pd.Series", missing: int) -> Column:
         note = f"{len(levels)} levels in {len(codes)} rows say little"
     ordered = tuple(sort_levels(levels))
     return Column(name=name, role="categorical", levels=ordered, missing=missing, note=note)
+
+
+def _spelled(column: "pd.Series", spelling: Spelling) -> Column:
+    values = spelling.read(column)
+    name, missing = str(column.name), int(values.isna().sum())
+    if missing == 0 and (values == values.iloc[0]).all():
+        return _constant(name, f"is '{spelling.example}' in every row")
+    return Column(
+        name=name, role=spelling.role, missing=missing, note=spelling.note, spelling=spelling
+    )
 
 
 def _date(column: "pd.Series", missing: int) -> Column:
@@ -253,6 +280,7 @@ def _leave_out_ids(frame: "pd.DataFrame", columns: list[Column], kept: set[str])
         for column in columns
         if column.role in ("numeric", "categorical", "text")
         and column.name not in kept
+        and column.spelling is None
         and not column.missing
         and (why := reason_to_be_id(frame[column.name], column.levels))
     }
@@ -272,6 +300,31 @@ def _leave_out_ids(frame: "pd.DataFrame", columns: list[Column], kept: set[str])
         else column
         for column in columns
     ]
+
+
+def _hint_at_groups(frame: "pd.DataFrame", column: Column) -> Column:
+    """A note on whole numbers that are called like ids or stand in blocks, and stay features."""
+    kind = getattr(frame.dtypes[column.name], "kind", "O")
+    if column.role != "numeric" or column.spelling is not None or kind not in "iuf":
+        return column
+    named = GROUP_NAME.match(column.name) is not None
+    if not named and (kind == "f" or _TIME_NAME.match(column.name)):
+        return column
+    values = frame[column.name].dropna().to_numpy()
+    if (named and (values == np.floor(values)).all()) or (not named and _in_blocks(values)):
+        return column.model_copy(update={"note": GROUPS})
+    return column
+
+
+def _in_blocks(values: np.ndarray) -> bool:
+    """Whether ten values or more stand in one block each, all about equally long."""
+    ends = np.flatnonzero(np.append(values[1:] != values[:-1], True)) + 1
+    if not 10 <= len(ends) <= len(values) // 2:
+        return False
+    lengths = np.diff(ends, prepend=0)
+    if lengths.min() < 2 or lengths.max() > 2 * np.median(lengths):
+        return False
+    return len(np.unique(values[ends - 1])) == len(ends)
 
 
 def _declared(column: "pd.Series", role: str | Sequence[str]) -> Column:
@@ -294,12 +347,41 @@ def _declared(column: "pd.Series", role: str | Sequence[str]) -> Column:
     if role == "categorical":
         levels = sort_levels(spelled(column)[1])
         return Column(name=name, role="categorical", levels=tuple(levels), missing=missing)
+    spelling = role_spelling(column, role)
+    if spelling is not None:
+        return _spelled(column, spelling)
     if role == "date":
         return _date(column, missing)
     if role not in get_args(Role):
         known = ", ".join([*USED, "drop"])
         raise UsageError(f"unknown role '{role}' for column '{name}'. Known: {known}.")
     return Column(name=name, role=role, missing=missing, note="as asked")  # type: ignore[arg-type]
+
+
+def role_spelling(column: "pd.Series", role: str) -> Spelling | None:
+    """The spelling of a column of text whose role is given: shown by the role, or found out."""
+    import pandas as pd
+
+    shown = declared_spelling(role, spelled(column)[1])
+    if shown is not None:
+        return shown
+    if role not in ("numeric", "date") or pd.api.types.is_numeric_dtype(column.dtype):
+        return None
+    codes, levels = spelled(column)
+    if getattr(column.dtype, "kind", "O") == "M" or looks_like_dates(levels):
+        return None
+    found = find_spelling(str(column.name), levels, codes)
+    return found if found is not None and found.role == role else None
+
+
+def plain_columns(frame: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataFrame":
+    """The table with numbers and dates where its columns spell them."""
+    changed = {
+        column.name: column.spelling.read(frame[column.name])
+        for column in columns
+        if column.spelling is not None and column.name in frame.columns
+    }
+    return frame.assign(**changed) if changed else frame
 
 
 def _ordered(column: "pd.Series", levels: list[str], missing: int) -> Column:

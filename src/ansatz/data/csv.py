@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ansatz.data.categorical import spelled
 from ansatz.data.cells import BadCell, settle
 from ansatz.data.header import Header, read_header, sniff_delimiter, to_utf8
+from ansatz.data.spelling import find_spelling
 from ansatz.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -100,7 +102,7 @@ class Dialect:
     """The dialect of a delimited file: options of :func:`ansatz.data.read_table`."""
 
     delimiter: str | None = None
-    header: bool = True
+    header: bool | None = None
     names: Sequence[str] | None = None
     comment: str | None = None
     missing: Collection[str] = ()
@@ -209,9 +211,13 @@ class _Reader:
                 except BadCell as cell:
                     if self.dialect.strict is not None and name not in self.dialect.strict:
                         continue
+                    if _is_spelled(frame[name]):
+                        continue
                     raise DataError(self._explain(name, cell)) from None
                 if pd.api.types.is_numeric_dtype(column.dtype):
                     settled[name] = column
+                elif note and _is_spelled(frame[name]):
+                    continue
                 if note:
                     notes.append(f"column '{name}': {note}.")
         return settled
@@ -323,6 +329,21 @@ def _is_unsettled(frame: "pd.DataFrame", place: int, dtype: Any) -> bool:
     if not pd.api.types.is_object_dtype(dtype):
         return dtype.kind == "b"
     return pd.api.types.infer_dtype(frame.iloc[:, place], skipna=True) not in ("string", "empty")
+
+
+def _is_spelled(column: "pd.Series") -> bool:
+    """Whether the text spells numbers or dates in a way of its own, which its role shows later.
+
+    Decimal commas alone are an option of the whole file.
+    """
+    levels = spelled(column)[1]
+    try:
+        found = find_spelling(str(column.name), levels)
+    except DataError:  # several ways: an error only where the column is used
+        return True
+    if found is None or found.unit or found.decimal == ".":
+        return found is not None
+    return any("," in level and found.thousands in level for level in levels)
 
 
 def _spell(delimiter: str) -> str:

@@ -2,17 +2,21 @@
 
 import difflib
 import gzip
+import lzma
 import re
 import stat
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ansatz.data.bundles import ROWS
 from ansatz.errors import DataError
+from ansatz.storage.decoding import decoding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,20 +66,100 @@ def read_bytes(path: Path, limit_bytes: int = LIMIT_BYTES) -> bytes:
 
 
 def _gunzip(path: Path, limit_bytes: int) -> bytes:
-    packed, parts, size = path.stat().st_size, [], 0
     try:
-        with gzip.open(path) as file:
-            while chunk := file.read(_CHUNK):
-                size += len(chunk)
-                if size > limit_bytes or (size > _FREE_BYTES and size > _MAX_RATIO * packed):
-                    raise DataError(
-                        f"{path} unpacks to more than {size:,} bytes from {packed:,}, which is "
-                        "refused. If you trust it, unpack it first (gunzip)."
-                    )
-                parts.append(chunk)
+        return b"".join(_unpacked(path, gzip.open, limit_bytes))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(f"{path} is a damaged gzip file: {error}. Fetch it again.") from None
-    return b"".join(parts)
+
+
+def _unpacked(path: Path, opener: Callable[..., Any], limit_bytes: int) -> Iterator[bytes]:
+    packed, size = path.stat().st_size, 0
+    with opener(path) as file:
+        while chunk := file.read(_CHUNK):
+            size += len(chunk)
+            if size > limit_bytes or _is_bomb(size, packed):
+                raise DataError(
+                    f"{path} unpacks to more than {size:,} bytes from {packed:,}, which is "
+                    "refused. If you trust it, unpack it first (gunzip)."
+                )
+            yield chunk
+
+
+def _is_bomb(size: int, packed: int) -> bool:
+    return size > _FREE_BYTES and size > _MAX_RATIO * packed
+
+
+def check_unpacked(path: Path, opener: Callable[..., Any], limit_bytes: int) -> None:
+    """Refuses a packed file that unpacks to too much; nothing of it is kept."""
+    for _ in _unpacked(path, opener, limit_bytes):
+        pass
+
+
+def check_zip(path: Path, limit_bytes: int) -> list[zipfile.ZipInfo]:
+    """The members of an archive, refused if they say that they unpack to too much."""
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    for size, packed in [
+        (sum(m.file_size for m in members), path.stat().st_size),
+        *((m.file_size, m.compress_size) for m in members),
+    ]:
+        if size > limit_bytes or _is_bomb(size, packed):
+            raise DataError(
+                f"{path} unpacks to {size:,} bytes from {packed:,}, which is refused. If you trust "
+                "it, unpack it first."
+            )
+    return members
+
+
+_MEMBER = re.compile(r"(.+\.(?:zip|xlsx|xls|rdata|rda))!(.+)", re.IGNORECASE | re.DOTALL)
+_TABLES = {
+    *(".csv", ".tsv", ".txt", ".dat", ".data", ".parquet", ".pq", ".arrow", ".feather", ".npz"),
+    *(".xlsx", ".xls", ".dta", ".sav", ".sas7bdat", ".xpt", ".rds", ".rdata", ".rda", ".gz"),
+}
+
+
+def split_member(path: str | PathLike[str]) -> tuple[str, str | None]:
+    """The file and what is named in it: ``archive.zip!table.csv``, ``book.xlsx!Sheet2``."""
+    found = _MEMBER.fullmatch(str(path))
+    if found is None or Path(path).exists():
+        return str(path), None
+    return found[1], found[2]
+
+
+def read_member(path: Path, member: str | None, limit_bytes: int) -> tuple[str, bytes]:
+    """The name and the bytes of one file in a zip archive; nothing is written to disk.
+
+    Without a name, the archive must hold one file, or one that is called like a table.
+    """
+    try:
+        members = [m for m in check_zip(path, limit_bytes) if not m.is_dir()]
+        names = [m.filename for m in members if not _is_junk(m.filename)]
+        if member is None:
+            tables = [n for n in names if Path(n).suffix.lower() in _TABLES]
+            chosen = names if len(names) == 1 else tables
+            if len(chosen) != 1:
+                listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+                raise DataError(
+                    f"{path} holds {len(names)} files: {listed or 'none'}. Name the one to read: "
+                    f"'{path.name}!FILE'."
+                )
+            member = chosen[0]
+        if member not in names:
+            near = difflib.get_close_matches(member, names, n=1)
+            hint = f" Did you mean '{path.name}!{near[0]}'?" if near else ""
+            raise DataError(f"{path} holds no file '{member}'.{hint}")
+        with zipfile.ZipFile(path) as archive:
+            return member, archive.read(member)
+    except DataError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError) as error:
+        raise DataError(f"{path} is a damaged zip archive: {error}. Fetch it again.") from None
+    except (RuntimeError, NotImplementedError) as error:  # a password, an unknown compression
+        raise DataError(f"{path} cannot be unpacked: {error}. Unpack it first.") from None
+
+
+def _is_junk(name: str) -> bool:
+    return name.startswith("__MACOSX/") or Path(name).name.startswith(".")
 
 
 def _nearest(path: Path) -> str:
@@ -84,7 +168,10 @@ def _nearest(path: Path) -> str:
     except OSError:
         return f" Neither does the folder {path.parent}."
     near = difflib.get_close_matches(path.name, names, n=1)
-    return f" Did you mean {path.with_name(near[0])}?" if near else ""
+    if near:
+        return f" Did you mean {path.with_name(near[0])}?"
+    near = difflib.get_close_matches(str(path).lower(), ROWS, n=1)
+    return f" Did you mean the data set {near[0]}?" if near else ""
 
 
 def read_npz(path: Path, limit_bytes: int) -> "pd.DataFrame":
@@ -130,7 +217,7 @@ def _columns(
 
 def load_npz(path: Path, limit_bytes: int) -> dict[str, np.ndarray]:
     """The arrays in a file by name; those of Python objects are refused."""
-    try:
+    with decoding(path, ".npz file"):
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
             if size > limit_bytes:
@@ -139,14 +226,6 @@ def load_npz(path: Path, limit_bytes: int) -> dict[str, np.ndarray]:
                 _check_size(archive, member, path)
         with np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, OSError, EOFError, ValueError, KeyError) as error:
-        if isinstance(error, DataError):
-            raise
-        if "allow_pickle" in str(error) or "Object arrays" in str(error):
-            raise DataError(
-                f"{path} holds Python objects, which are never loaded. Save plain arrays."
-            ) from None
-        raise DataError(f"{path} is not a readable .npz file: {error}.") from None
 
 
 def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -> None:
@@ -159,8 +238,7 @@ def _check_size(archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path) -
             else np.lib.format.read_array_header_2_0
         )
         shape, _, dtype = reader(file)
-    if (
-        not dtype.hasobject
-        and int(np.prod(shape, dtype=object)) * dtype.itemsize > member.file_size
-    ):
+    if dtype.hasobject:
+        raise DataError(f"{path} holds Python objects, which are never loaded. Save plain arrays.")
+    if int(np.prod(shape, dtype=object)) * dtype.itemsize > member.file_size:
         raise DataError(f"{path}: '{member.filename}' claims shape {shape}, more than it holds.")

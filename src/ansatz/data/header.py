@@ -56,15 +56,25 @@ def _evenness(lines: list[str], mark: str) -> tuple[float, int]:
 
 
 def read_header(
-    text: bytes, origin: str, delimiter: str, *, header: bool, names: Sequence[str] | None
+    text: bytes, origin: str, delimiter: str, *, header: bool | None, names: Sequence[str] | None
 ) -> Header:
-    r"""Reads the first record; a doubled name is an error, an empty one is replaced and noted."""
+    r"""Reads the first record; a doubled name is an error, an empty one is replaced and noted.
+
+    Where names are given and ``header`` is None, the first record is a header if it holds words
+    above numbers, and data otherwise.
+    """
     cells, begin, end, line, next_line = _first_record(text, origin, delimiter)
     if len(cells) > MAX_COLUMNS:
         raise DataError(
             f"{origin}, line {line}: {len(cells):,} columns; at most {MAX_COLUMNS:,} can be read."
         )
     notes: list[str] = []
+    if header is None:
+        below = text[end : end + _SAMPLE_BYTES]
+        header = names is None or _is_above_numbers(cells, below, origin, delimiter)
+        if names is not None:
+            what = "the first row held names" if header else "the first row is data"
+            notes.append(f"{origin}: --names: {what} ({', '.join(cells[:3])[:60]}).")
     if names is not None:
         found = _given(list(names), len(cells), origin, line)
     elif header:
@@ -97,6 +107,14 @@ def _first_record(text: bytes, origin: str, delimiter: str) -> tuple[list[str], 
     except csv.Error as error:
         raise DataError(f"{origin}, line {line}: not a row of a table ({error}).") from None
     return cells, begin, offset, line, line + text.count(b"\n", begin, offset)
+
+
+def _is_above_numbers(cells: list[str], rest: bytes, origin: str, delimiter: str) -> bool:
+    """Whether no cell is a number and one below is."""
+    if not rest.strip() or any(_NUMBER.fullmatch(cell.strip()) for cell in cells):
+        return False
+    below = _first_record(rest, origin, delimiter)[0]
+    return any(_NUMBER.fullmatch(cell.strip()) for cell in below)
 
 
 def _given(names: list[str], width: int, origin: str, line: int) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ansatz.data.categorical import spelled
-from ansatz.data.columns import Column
+from ansatz.data.columns import GROUPS, Column
 from ansatz.data.frames import as_frame
 from ansatz.data.numeric import as_numbers
 
@@ -79,6 +79,12 @@ def split_warnings(
             said.append(
                 f"column '{column.name}' repeats ids, but rows of one id may fall on both sides "
                 f"of the split: consider --group {column.name}."
+            )
+        elif column.note == GROUPS and group is None:
+            said.append(
+                f"column '{column.name}' is a feature, a number, but {GROUPS}: rows of one group "
+                f"may fall on both sides of the split. Consider --group {column.name}, or --role "
+                f"{column.name}=categorical."
             )
     return said
 

@@ -8,6 +8,7 @@ from ansatz.data.categorical import spelled
 from ansatz.data.columns import Column
 from ansatz.data.dates import PARTS, date_parts
 from ansatz.data.numeric import as_numbers
+from ansatz.data.spelling import Spelling
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +20,7 @@ class Slot(NamedTuple):
     column: str
     part: str = ""
     levels: tuple[str, ...] = ()
+    spelling: Spelling | None = None
 
     @property
     def feature(self) -> str:
@@ -31,11 +33,12 @@ def number_columns(columns: list[Column], dates: dict[str, list[str]]) -> list[S
     slots: list[Slot] = []
     for column in columns:
         if column.role == "numeric":
-            slots.append(Slot(column.name))
+            slots.append(Slot(column.name, spelling=column.spelling))
         elif column.role == "ordered":
             slots.append(Slot(column.name, levels=column.levels))
         elif column.role == "date":
-            slots += [Slot(column.name, part) for part in dates[column.name]]
+            parts = dates[column.name]
+            slots += [Slot(column.name, part, spelling=column.spelling) for part in parts]
     return slots
 
 
@@ -44,6 +47,9 @@ def numbers_of(frame: "pd.DataFrame", slots: list[Slot]) -> np.ndarray:
 
     A level that is not in the order counts as missing.
     """
+    spelled_out = {s.column: s.spelling for s in slots if s.spelling is not None}
+    if spelled_out:
+        frame = frame.assign(**{n: rule.read(frame[n]) for n, rule in spelled_out.items()})
     names = [slot.column for slot in slots]
     if not any(slot.part or slot.levels for slot in slots):
         plain = frame[names]

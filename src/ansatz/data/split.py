@@ -48,6 +48,11 @@ def split_rows(
     order of the file does not matter. By time, the latest rows are test and those before them
     validation; rows of one moment stay together. A fraction above 0 never gives an empty part.
 
+    By group and time, a group belongs to the moment of its first row: the groups that began last
+    are test, those before them validation. Rows of an earlier group from the moment on at which
+    the test (or the validation) begins are in no part. So no group is on two sides, and all
+    training rows are earlier than all test rows.
+
     Args:
         rows: keys of :func:`row_keys`, or a table whose content is hashed.
         seed: another seed, another split.
@@ -63,17 +68,26 @@ def split_rows(
         array([], dtype=int64)
     """
     _check_fractions(test, valid)
-    if group is not None and time is not None:
-        raise UsageError("a split is by group or by time, not both.")
     count = len(as_frame(rows)) if is_frame(rows) else len(rows)
+    begun = moment = None
     if time is not None:
-        place = _moments(_column(rows, time, count, "time"))
-        place = place.max(initial=0) - place  # the latest first
+        moment = begun = _moments(_column(rows, time, count, "time"))
+        if group is not None:
+            groups = np.unique(_group_keys(rows, group, count, seed), return_inverse=True)[1]
+            begun = _first_moments(groups, moment)
+        place = np.unique(begun.max(initial=0) - begun, return_inverse=True)[1]  # the latest first
     else:
         keys = _group_keys(rows, group, count, seed) if group is not None else _keys(rows, seed)
         place = _ranks(keys, seed, "split")
     mass = np.bincount(place, weights=check_weight(weight, count)) if count else np.zeros(0)
+    if moment is not None and group is not None and len(mass) < 1 + (test > 0) + (valid > 0):
+        raise DataError(
+            f"the groups begin at {len(mass)} moments, too few to test on groups that begin later. "
+            "Take --time alone (later rows of known groups), or --group alone."
+        )
     part = _cut(mass, test, valid)[place] if count else np.zeros(0, dtype=int)
+    if moment is not None and group is not None:
+        part = _without_late_rows(part, moment)
     return Split(*(np.flatnonzero(part == k) for k in range(3)))
 
 
@@ -153,6 +167,23 @@ def _group_keys(rows: Any, group: Any, count: int, seed: int) -> np.ndarray:
 def _ranks(keys: np.ndarray, seed: int, use: str) -> np.ndarray:
     """The place of each row's key among the distinct keys, in the order of their hash."""
     return np.unique(mix(keys ^ np.uint64(derive(seed, use))), return_inverse=True)[1]
+
+
+def _first_moments(groups: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """The moment at which the group of each row began, ``(N,)``."""
+    first = np.full(groups.max(initial=-1) + 1, moment.max(initial=0))
+    np.minimum.at(first, groups, moment)
+    return first[groups]
+
+
+def _without_late_rows(part: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """Puts rows of earlier groups that lie beyond the begin of a later part in none (-1)."""
+    part = part.copy()
+    for k, later in ((0, (1, 2)), (1, (2,))):
+        beyond = moment[np.isin(part, later)]
+        if len(beyond):
+            part[(part == k) & (moment >= beyond.min())] = -1
+    return part
 
 
 def _moments(column: Any) -> np.ndarray:

@@ -1,7 +1,7 @@
 """A fitted estimator: its attributes, and predictions for rows."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from ansatz.fitting.choice import LikelihoodChoice
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.intervals import Method, conformal_scores, distribution_of, interval_of
 from ansatz.fitting.job import read_column
+from ansatz.fitting.linear_inference import margins_of, mean_interval_of
 from ansatz.fitting.model import Given, Model
 from ansatz.likelihoods import Distribution
 
@@ -159,7 +160,14 @@ class Predictor(BaseEstimator):
         if not recalibrated:
             return self._without_recalibration().predict_dist(X, offset=offset, trials=trials)
         rows = self._given(X, offset, trials)
-        return distribution_of(self.model_.predictive(rows.rows, rows.offset), rows.trials)
+        found = distribution_of(self.model_.predictive(rows.rows, rows.offset), rows.trials)
+        if found.members is None:
+            parts = self.model_.posterior.components
+            found.members = lambda: [
+                (weight, distribution_of(part, rows.trials))
+                for weight, part in parts(rows.rows, rows.offset)
+            ]
+        return found
 
     def _without_recalibration(self) -> Self:
         """This model with the predictive that it had before recalibration."""
@@ -173,6 +181,7 @@ class Predictor(BaseEstimator):
         X: Any,
         level: float = 0.9,
         *,
+        of: Literal["outcome", "mean"] = "outcome",
         method: Method = "predictive",
         offset: ArrayLike | None = None,
         trials: ArrayLike | None = None,
@@ -181,17 +190,46 @@ class Predictor(BaseEstimator):
 
         Args:
             X: rows as in ``fit``.
-            level: the share of outcomes that it should hold.
+            level: the share of outcomes that it should hold; of means, the confidence.
+            of: ``"outcome"``: where y will be; ``"mean"``: the confidence interval of the mean of
+                y given x, of a linear model (of classes, of their probabilities).
             method: ``"predictive"`` takes the quantiles of the predictive distribution;
                 ``"conformal"`` the bounds that held this share of rows held out (``calibration=``).
             offset: as in ``fit``.
             trials: how many tries each row's successes are counted of.
         """
         check_is_fitted(self)
+        if of not in ("outcome", "mean"):
+            raise UsageError(f"of must be 'outcome' or 'mean', got {of!r}.")
+        if of == "mean":
+            return mean_interval_of(self.model_, self._given(X, offset), level)
         self._require_numbers()
         rows = self._given(X, offset, trials)
         served = self.model_.predictive(rows.rows, rows.offset)
         return interval_of(self.model_, served, level, method=method, trials=rows.trials)
+
+    def margins(
+        self,
+        X: Any,
+        column: str,
+        values: Sequence[Any] | None = None,
+        *,
+        level: float = 0.95,
+        offset: ArrayLike | None = None,
+    ) -> pd.DataFrame:
+        """Computes marginal means of a linear model and their contrasts, by the delta method.
+
+        Every row gets each value of the column in turn; the predicted means are averaged over rows.
+
+        Args:
+            X: rows as in ``fit``, to average over.
+            column: whose values are compared.
+            values: to compare; by default the levels of a category, or the quartiles of a number.
+            level: of the intervals.
+            offset: as in ``fit``.
+        """
+        check_is_fitted(self)
+        return margins_of(self.model_, self._given(X, offset), column, values, level)
 
     def _require_numbers(self) -> None:
         if self.model_.outcome.labels is not None:

@@ -15,7 +15,10 @@ from ansatz.estimators.predictor import FittedAttribute
 from ansatz.fitting.model import Given
 from ansatz.likelihoods import Likelihood
 
-_OF_TABLES = ("calibration", "x", "widths", "activation", "dropout", "quantile", "bins")
+_OF_TABLES = (
+    *("calibration", "x", "widths", "activation", "dropout", "quantile", "bins"),
+    *("errors", "formula", "impute"),
+)
 
 
 class Segmenter(Estimator, without=_OF_TABLES):

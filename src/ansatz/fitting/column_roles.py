@@ -2,6 +2,7 @@
 
 import difflib
 import fnmatch
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from ansatz.data.categorical import spelled
+from ansatz.data.spelling import Spelling, find_spelling
 from ansatz.errors import DataError, UsageError
 
 
@@ -28,6 +31,7 @@ class ColumnRoles(BaseModel):
         exposure: its logarithm is added to the linear predictor.
         group: rows alike in it stay on one side of every split.
         time: splits are forward in it.
+        spellings: how columns of text among these spell numbers, like ``$1,234.50``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,10 +48,12 @@ class ColumnRoles(BaseModel):
     task: str | None = None  # the outcome's name, where the columns do not show it
     group: str | None = None
     time: str | None = None
+    formula: str | None = None  # whose variables are the features
+    spellings: dict[str, Spelling] = {}  # of columns whose text is numbers
 
     def check(self, frame: pd.DataFrame, origin: str) -> None:
         """Every column that is named exists, and none has two uses."""
-        self._check_together()
+        self._check_together(frame)
         used: dict[str, str] = {}
         for use, names in self._names(frame):
             for name in names:
@@ -62,7 +68,12 @@ class ColumnRoles(BaseModel):
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The table without the columns that are used otherwise; time stays a feature."""
         gone = [name for use, names in self._names(frame) if use != "time" for name in names]
-        return frame.drop(columns=[name for name in gone if name in frame.columns])
+        rest = frame.drop(columns=[name for name in gone if name in frame.columns])
+        if self.formula is None:
+            return rest
+        from ansatz.linear import formula_variables
+
+        return rest[formula_variables(self.formula, [str(name) for name in rest.columns])]
 
     def expand(self, frame: pd.DataFrame) -> "ColumnRoles":
         """Replaces patterns among the targets, like rank*, by the names of columns."""
@@ -74,14 +85,36 @@ class ColumnRoles(BaseModel):
             names += [column for column in found if column not in names]
         return self.model_copy(update={"target": names})
 
-    def _check_together(self) -> None:
+    def find_spellings(self, frame: pd.DataFrame, *, target: bool = True) -> "ColumnRoles":
+        """Finds out how columns of text spell numbers; the ``target`` may be words."""
+        quantities = [self.entry, self.lower, self.upper, self.trials, self.weights]
+        quantities += [self.offset, self.exposure, *(self.target if target else ())]
+        found = {}
+        for name in quantities:
+            if name is not None and pd.api.types.is_string_dtype(frame[name].dtype):
+                codes, levels = spelled(frame[name])
+                rule = find_spelling(name, levels, codes)
+                if rule is not None and not rule.format:
+                    found[name] = rule
+        return self.model_copy(update={"spellings": found}) if found else self
+
+    def plain(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table with numbers where the columns of these roles spell them."""
+        present = {name: rule for name, rule in self.spellings.items() if name in frame.columns}
+        if not present:
+            return frame
+        return frame.assign(**{name: rule.read(frame[name]) for name, rule in present.items()})
+
+    def _check_together(self, frame: pd.DataFrame) -> None:
         """Options that need or exclude each other."""
         if (self.lower is None) != (self.upper is None):
             raise UsageError("--lower and --upper go together: the outcome lies between the two.")
         if self.lower is not None and (self.target or self.event is not None):
             raise UsageError("--lower and --upper take the place of --target and --event.")
         if not self.target and self.lower is None:
-            raise UsageError("no target: name the column to predict with --target.")
+            raise UsageError(
+                f"no target: name the column to predict with --target. {listed_columns(frame)}"
+            )
         if self.is_survival and len(self.target) > 1:
             raise UsageError("one --target, the time, goes with --event or --entry.")
         if self.trials is not None and (len(self.target) > 1 or self.is_survival):
@@ -111,17 +144,22 @@ class ColumnRoles(BaseModel):
 
         A survival frame has the columns time and event, or lower and upper, and entry.
         """
-        missing = [name for name in self.outcome_columns if name not in frame.columns]
-        if missing:
-            raise DataError(f"the table has no target column '{missing[0]}'.")
+        self._check_outcomes(frame)
         if self.is_survival:
             return self._survival(frame)
         if self.trials is not None:
             return frame[[self.target[0], self.trials]]
         return frame[self.target[0]] if len(self.target) == 1 else frame[self.target]
 
+    def _check_outcomes(self, frame: pd.DataFrame) -> None:
+        names = [*self.outcome_columns, *([self._event_of(frame)[0]] if self.event else [])]
+        missing = [name for name in names if name not in frame.columns]
+        if missing:
+            raise DataError(f"the table has no target column '{missing[0]}'.")
+
     def known(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows have an outcome; an interval may be open on one side."""
+        self._check_outcomes(frame)
         if self.lower is not None:
             found = frame[[self.lower, self.upper]].notna().any(axis=1)
         else:
@@ -208,7 +246,14 @@ def near_columns(name: str, frame: pd.DataFrame) -> str:
     """Suggests the nearest column to a wrong name, or lists the first twenty."""
     names = [str(column) for column in frame.columns]
     near = difflib.get_close_matches(name, names, n=1)
-    return f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(names[:20])}."
+    return f"Did you mean '{near[0]}'?" if near else listed_columns(names)
+
+
+def listed_columns(names: Iterable[Any]) -> str:
+    """Lists the first twenty columns."""
+    found = [str(name) for name in names]
+    more = f" and {len(found) - 20} more" if len(found) > 20 else ""
+    return f"Columns: {', '.join(found[:20])}{more}."
 
 
 def read_numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDArray[np.float64]:

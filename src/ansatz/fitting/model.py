@@ -22,7 +22,7 @@ from ansatz.fitting.recalibration import Recalibration
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.task import Task
 from ansatz.likelihoods import Likelihood
-from ansatz.linear import LinearFit
+from ansatz.linear import Estimates, LinearFit
 from ansatz.registry import load
 from ansatz.training import History, Supervised
 
@@ -116,6 +116,10 @@ class PointPosterior:
     def without_recalibration(self) -> Self:
         return self
 
+    def at_estimate(self) -> "PointPosterior":
+        """The posterior without estimation error: the likelihood at the estimated weights."""
+        return PointPosterior(self.structure, self.encoder, self.trained, self.options)
+
     def composition(self, kind: torch.dtype) -> Composition:
         return Composition([(self.encoder, self.trained)])
 
@@ -145,6 +149,7 @@ class Model:
     history: History | None = None
     has_offset: bool = False  # then it needs one to predict
     linear: list[LinearFit] = field(default_factory=list)  # exact fits, one for each target
+    estimates: list[Estimates] = field(default_factory=list)  # of them, which are saved
     iterations: int = 0  # of the training or the solver
     out_of_fold: Any = None  # predictions of rows by networks that left them out
     recalibration: Recalibration | None = None

@@ -15,7 +15,8 @@ from ansatz.fitting.job import Job, take
 from ansatz.fitting.task import Task
 from ansatz.likelihoods import Likelihood
 
-Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]  # training rows, rows to evaluate
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # training rows, rows to evaluate
+Folds = Sequence[Fold]
 
 
 def choose_folds(job: Job, count: int, seed: int) -> Folds:
@@ -23,7 +24,7 @@ def choose_folds(job: Job, count: int, seed: int) -> Folds:
     keys = job.keys(seed)
     weight = job.weight.numpy()
     if job.time is not None:
-        return _forward(keys, job.time, weight, count)
+        return [_apart(fold, job.group) for fold in _forward(keys, job.time, weight, count)]
     units = len(np.unique(keys)) if job.group is None else len(np.unique(job.group.astype(str)))
     if units < 2:
         return []
@@ -44,6 +45,15 @@ def _forward(
         block[late] -= 1
     block = count - block  # 0 is the earliest
     return [(np.flatnonzero(block < k), np.flatnonzero(block == k)) for k in range(1, count + 1)]
+
+
+def _apart(fold: Fold, group: NDArray[np.generic] | None) -> Fold:
+    """Leaves rows of the groups that are evaluated out of the training rows."""
+    inside, outside = fold
+    if group is None:
+        return fold
+    names = group.astype(str)
+    return inside[~np.isin(names[inside], names[outside])], outside
 
 
 def log_scores(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ansatz import outcomes
 from ansatz.data.dates import looks_like_dates
+from ansatz.data.spelling import find_spelling
 from ansatz.errors import DataError
 from ansatz.fitting.column_roles import ColumnRoles, is_numeric
 
@@ -133,7 +134,7 @@ def propose(origin: str, frame: pd.DataFrame, column_roles: ColumnRoles) -> Prop
         return Proposal(["plackett_luce"], {}, f"likelihood plackett_luce: '{name}' holds orders.")
     if len(column_roles.target) > 1:
         raise DataError(f"{origin}: several targets must all be numbers: '{name}'.")
-    if looks_like_dates([str(value) for value in y.iloc[:, 0].unique()]):
+    if _are_dates(name, [str(value) for value in y.iloc[:, 0].dropna().unique()]):
         raise DataError(
             f"{origin}: the target '{name}' holds dates. Predict a number, like the days since a "
             "first date, or name classes with --likelihood categorical."
@@ -141,6 +142,11 @@ def propose(origin: str, frame: pd.DataFrame, column_roles: ColumnRoles) -> Prop
     levels = y.iloc[:, 0].nunique()
     likelihood = "bernoulli" if levels == 2 else "categorical"
     return Proposal([likelihood], {}, f"likelihood {likelihood}: '{name}' has {levels} classes.")
+
+
+def _are_dates(name: str, levels: list[str]) -> bool:
+    found = find_spelling(name, levels)
+    return looks_like_dates(levels) or (found is not None and bool(found.format))
 
 
 def propose_numbers(y: pd.DataFrame, name: str, *, exposure: bool = False) -> Proposal:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ansatz import outcomes
+from ansatz.data.files import split_member
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.job import Job, take
@@ -155,7 +156,7 @@ def _find(name: str, source: TableSource) -> str:
     if source.kind == "data set":
         return source.name
     for path in (source.path, source.name):
-        if path is not None and Path(path).exists():
+        if path is not None and Path(split_member(path)[0]).exists():
             return path
     raise DataError(
         f"{source.path}: the table that {name} was fitted to is no longer there. Say where it is: "

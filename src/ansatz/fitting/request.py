@@ -48,7 +48,7 @@ class Request(NamedTuple):
         >>> from ansatz.fitting import Request
         >>> request = Request.of("houses.csv", {"target": "price", "seed": 0})
         >>> request.given, request.options["inference"]
-        ({'target': ['price']}, 'point')
+        ({'target': ['price']}, 'auto')
     """
 
     data: Any
@@ -91,7 +91,7 @@ class Request(NamedTuple):
         from ansatz.fitting.column_roles import ColumnRoles
 
         options = cast(dict[str, Any], self.options)
-        return ColumnRoles(**{name: options[name] for name in ColumnRoles.model_fields})
+        return ColumnRoles(**{n: options[n] for n in ColumnRoles.model_fields if n in options})
 
     def settings(self) -> dict[str, Any]:
         """The options of network, likelihood and training; ``owner.key`` is the key of its owner.
@@ -99,9 +99,9 @@ class Request(NamedTuple):
         Those of the likelihood and of networks other than the default keep their owner's name:
         their constructors check them.
         """
-        named = ("pretrained", "freeze", *declared(TrainingOptions))
-        given = cast(dict[str, Any], self.given)
-        found: dict[str, Any] = {name: given[name] for name in named if name in given}
+        # Settings that have a flag of their own.
+        own = fit_settings() | {"pretrained", "freeze", *declared(TrainingOptions)}
+        found: dict[str, Any] = {k: v for k, v in self.given.items() if k in own}
         for key, value in (self.given.get("options") or {}).items():
             owner, dot, name = key.partition(".")
             if dot and owner not in {*OWNERS, "likelihood"}:
@@ -158,6 +158,19 @@ class Request(NamedTuple):
         return f"ansatz.fit({', '.join(words)})"
 
 
+def _with_target(given: dict[str, Any], source: str) -> dict[str, Any]:
+    """Takes the target from the left side of the formula."""
+    from ansatz.linear import split_formula
+
+    named = split_formula(given["formula"]).target
+    if named and given.get("target", named) != named:
+        raise UsageError(
+            f"{source}: the formula predicts {', '.join(named)}, the target is "
+            f"{', '.join(given['target'])}: leave one of them out."
+        )
+    return {**given, "target": named} if named else given
+
+
 def defaults(table: type) -> dict[str, Any]:
     """The defaults of the options of a table."""
     return {name: copy.copy(each.option.default) for name, each in declared(table).items()}
@@ -180,7 +193,8 @@ def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, A
         made = _model(table).model_validate(asked)
     except ValidationError as error:
         raise _explained(error.errors()[0], table, source) from None
-    return {name: getattr(made, name) for name in known if name in made.model_fields_set}
+    found = {name: getattr(made, name) for name in known if name in made.model_fields_set}
+    return found if found.get("formula") is None else _with_target(found, source)
 
 
 def _canonical(value: Any, option: Option) -> Any:

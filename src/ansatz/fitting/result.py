@@ -247,7 +247,7 @@ def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
     """Hashes the data and options that a resumed run must have in common with the first."""
     settings = {
         **{name: repr(value) for name, value in task.settings.arguments.items()},
-        "column_roles": problem.column_roles.model_dump(),
+        "column_roles": problem.column_roles.model_dump(exclude={"spellings"}),
         "columns": [(column.name, column.role) for column in problem.columns],
         **others,
     }

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import ValidationError
 from torch import Tensor, nn
 
 from ansatz import inference, likelihoods, networks, outcomes, structures
-from ansatz.errors import AnsatzError, ModelError, UsageError
-from ansatz.fitting.column_roles import ColumnRoles
+from ansatz.errors import ModelError, UsageError
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.model import Model, Trained, estimator_of
 from ansatz.fitting.recalibration import Recalibration
-from ansatz.fitting.recipe import Recipe, one_line
+from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.recipe_options import plain_augment
 from ansatz.fitting.request import fit_settings
 from ansatz.fitting.specification import (
@@ -28,13 +26,15 @@ from ansatz.fitting.specification import (
     LikelihoodRecord,
     MemberRecord,
     NetworkRecord,
+    RecalibrationRecord,
     Specification,
     present_name,
 )
 from ansatz.fitting.summaries import SavedSummary, summarize_linear
-from ansatz.fitting.task import ARGUMENTS, Settings, Task
+from ansatz.fitting.task import ARGUMENTS, Settings, Task, inference_of
 from ansatz.fitting.training import ready
 from ansatz.likelihoods import Likelihood
+from ansatz.linear import Estimates
 from ansatz.spec import TargetSpec
 from ansatz.storage import (
     encode_json,
@@ -46,6 +46,7 @@ from ansatz.storage import (
     verify_folder,
     write_folder,
 )
+from ansatz.storage.decoding import decoding
 from ansatz.training import History, Supervised
 
 _DEFAULTS: dict[str, Any] = {  # of arguments that JSON cannot hold, or that older models lack
@@ -109,6 +110,14 @@ def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> 
         files["outcome.safetensors"] = learned
     if model.conformal_scores is not None:
         files["conformal.safetensors"] = {"scores": model.conformal_scores.contiguous()}
+    if model.estimates:  # so that means and tests keep their standard errors
+        named = [{"names": each.names, "outputs": each.outputs} for each in model.estimates]
+        files["linear.json"] = encode_json({"estimates": named})
+        files["linear.safetensors"] = {
+            f"{k}.{name}": tensor
+            for k, each in enumerate(model.estimates)
+            for name, tensor in each.tensors().items()
+        }
     if model.row_keys is not None:  # so that evaluate can find duplicates of training rows
         files["rows.safetensors"] = {"keys": torch.from_numpy(model.row_keys.view(np.int64))}
     if model.optimizer_state is not None:  # so that partial_fit goes on where it was
@@ -121,30 +130,19 @@ def load_model(folder: str | Path, *, network: nn.Module | None = None) -> Model
     """Loads the model saved in ``folder``, after verifying its checksums."""
     path = Path(folder)
     manifest = verify_folder(path, "model")
-    try:
+    with decoding(path / "ansatz.json", to=ModelError):
         record = Specification.read(read_json(path / "ansatz.json"))
         model = _rebuild(record, path, network, manifest.files)
         if "conformal.safetensors" in manifest.files:
             model.conformal_scores = read_tensors(path / "conformal.safetensors")["scores"]
+        if "linear.json" in manifest.files:
+            model.estimates = _estimates(path)
         if "rows.safetensors" in manifest.files:
             model.row_keys = _row_keys(path / "rows.safetensors")
         if "optimizer.json" in manifest.files:
             packed = read_json(path / "optimizer.json")
             tensors = read_tensors(path / "optimizer.safetensors")
             model.optimizer_state = unpack_state(packed, tensors)
-    except ValidationError as error:
-        raise ModelError(f"{path / 'ansatz.json'}: {one_line(error)}") from None
-    except ModelError as error:
-        if str(path) in str(error):
-            raise
-        raise ModelError(f"{path / 'ansatz.json'}: {error}") from None
-    except KeyError as error:
-        raise ModelError(f"{path / 'ansatz.json'}: it lacks {error}") from None
-    except (
-        *(AnsatzError, ValueError, TypeError, LookupError),
-        *(ArithmeticError, RuntimeError, AttributeError, AssertionError),
-    ) as error:  # a likelihood, a network or a state that its own checks refuse
-        raise ModelError(f"{path / 'ansatz.json'}: {str(error).splitlines()[0]}") from None
     return model
 
 
@@ -167,13 +165,15 @@ def _specify(model: Model) -> Specification:
         parameters=_plain_parameters(model.task.settings.arguments),
         likelihood=LikelihoodRecord(name=likelihood.name, options=likelihood.options),
         network=network,
-        column_roles=None if model.column_roles is None else model.column_roles.model_dump(),
+        column_roles=model.column_roles,
         features=FeatureRecord(**model.features),
         preprocessing=model.encoder.state(),
         has_offset=model.has_offset,
         recipe=None if model.recipe is None else model.recipe.model_dump(mode="json"),
         history=None if model.history is None else HistoryRecord(**model.history.state_dict()),
-        recalibration=None if recalibration is None else recalibration._asdict(),
+        recalibration=None
+        if recalibration is None
+        else RecalibrationRecord(**recalibration._asdict()),
         summary=_summary(model),
         evidence=model.evidence,
         iterations=model.iterations,
@@ -207,7 +207,7 @@ def _rebuild(
     posterior.options = dict(settings.options)
     history = record.history
     return Model(
-        Task(structure, outcome, inference.create(settings.inference), settings),
+        Task(structure, outcome, inference_of(settings.inference), settings),
         posterior,
         record.features.model_dump(mode="json"),
         recipe=recipe,
@@ -216,10 +216,8 @@ def _rebuild(
         iterations=record.iterations,
         recalibration=None
         if record.recalibration is None
-        else Recalibration(**record.recalibration),
-        column_roles=None
-        if record.column_roles is None
-        else ColumnRoles.model_validate(record.column_roles),
+        else Recalibration(**record.recalibration.model_dump()),
+        column_roles=record.column_roles,
         evidence=record.evidence,
         summary=record.summary,
     )
@@ -327,6 +325,20 @@ def _own(record: Specification, network: nn.Module | None) -> nn.Module:
     return network
 
 
+def _estimates(path: Path) -> list[Estimates]:
+    record, tensors = read_json(path / "linear.json"), read_tensors(path / "linear.safetensors")
+    listed = record.get("estimates") if isinstance(record, dict) else None
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise ModelError(f"{path / 'linear.json'}: expected a list of estimates.")
+    return [
+        Estimates.load(
+            each,
+            {n.removeprefix(f"{k}."): t for n, t in tensors.items() if n.startswith(f"{k}.")},
+        )
+        for k, each in enumerate(listed)
+    ]
+
+
 def _row_keys(path: Path) -> NDArray[np.uint64]:
     keys = read_tensors(path).get("keys")
     if keys is None or keys.dtype != torch.int64 or keys.ndim != 1:
@@ -356,6 +368,8 @@ def _plain_parameters(arguments: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for name, value in arguments.items():
         if isinstance(value, (nn.Module, np.random.RandomState)) or name == "callbacks":
+            continue
+        if name == "teacher" and value is not None and not isinstance(value, str):
             continue
         if isinstance(value, np.generic):
             value = value.item()

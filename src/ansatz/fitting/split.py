@@ -109,6 +109,18 @@ def _advice(job: Job, task: Task) -> str:
     return task.structure.more_examples(job.target.axis)
 
 
+def describe_late_rows(job: Job, parts: Parts) -> list[str]:
+    """Reports the rows that a split by group and time leaves out."""
+    count = len(job.y) - len(parts.learn) - len(parts.test)
+    if job.group is None or job.time is None or not len(parts.test):
+        return []
+    return [
+        "split by group and time: the test holds the groups that began last; "
+        f"{count} rows of earlier groups, from the begin of the test or the validation on, were "
+        "left out."
+    ]
+
+
 Keys = NDArray[np.uint64]
 
 
@@ -168,7 +180,11 @@ def stopping_folds(job: Job, recipe: Recipe, seed: int) -> Tensor | None:
     if len(np.unique(keys)) < 2 * recipe.folds:
         return None
     if job.time is not None:  # forward only: the latest rows evaluate, the others never do
-        latest = split_rows(keys, seed=seed, test=1 / recipe.folds, valid=0.0, time=job.time)
+        share = 1 / recipe.folds
+        try:
+            latest = split_rows(keys, seed=seed, test=share, valid=0.0, time=job.time, group=group)
+        except DataError:  # all groups begin at once
+            return None
         folds = np.full(len(keys), -1)
         folds[latest.test] = 0
         return torch.from_numpy(folds)

@@ -13,7 +13,7 @@ from sklearn.utils import resample
 from ansatz.data import as_frame, is_frame
 from ansatz.fitting.model import Model
 from ansatz.likelihoods import Likelihood
-from ansatz.linear import NetworkSummary, average_marginal_effects
+from ansatz.linear import NetworkSummary, average_marginal_effects, split_formula
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -112,6 +112,9 @@ def _call(model: "Model", targets: list[str]) -> str:
     left_out = {column.name for column in model.columns or () if not column.used}
     names = [name for name in names if name not in left_out]
     shown = " + ".join(names[:8]) + (f" + ... ({len(names)} columns)" if len(names) > 8 else "")
+    formula = model.task.settings.get("formula")
+    if formula is not None:
+        shown = split_formula(formula).terms
     column_roles = model.column_roles
     if column_roles is not None and column_roles.offset is not None:
         shown += f" + offset({column_roles.offset})"

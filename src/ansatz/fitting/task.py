@@ -18,7 +18,14 @@ from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe, one_line
 from ansatz.fitting.recipe_options import RecipeOptions
-from ansatz.fitting.request import Request, fit_settings, refuse_foreign, settings_of
+from ansatz.fitting.request import (
+    Request,
+    fit_settings,
+    refuse_foreign,
+    settings_of,
+    settings_with,
+)
+from ansatz.fitting.unknown_settings import refuse_unknown
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import current_dispersion
 from ansatz.spec import InputSpec, TargetSpec
@@ -95,7 +102,7 @@ class Settings:
 
     likelihood: str | Likelihood = "normal"
     network: str | nn.Module = "auto"
-    inference: str = "point"
+    inference: str = inference.DEFAULT
     likelihood_options: Mapping[str, Any] = field(default_factory=dict)
     network_options: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -201,6 +208,16 @@ class Settings:
         }
 
 
+# Options that steer the training of one network, besides those of its encoder.
+STEERING = {*RecipeOptions._fields, "warm_start", "pretrained", "freeze"} - {"bins"}
+
+
+def inference_of(name: str) -> Inference:
+    """The inference by name; before rows have chosen one, the plain one."""
+    found: Inference = inference.create(inference.DEFAULT if name == inference.AUTO else name)
+    return found
+
+
 class Task(NamedTuple):
     """A structure, an outcome and an inference; the outcome knows what it has read."""
 
@@ -213,7 +230,31 @@ class Task(NamedTuple):
     def of(cls, structure: str, outcome: Outcome, settings: Settings) -> "Task":
         """The task of a structure and an inference by name."""
         return cls(
-            structures.create(structure), outcome, inference.create(settings.inference), settings
+            structures.create(structure), outcome, inference_of(settings.inference), settings
+        )
+
+    def settle(self, job: Job, rows: float | None = None) -> "Task":
+        """Chooses the inference by the training rows, where none was asked for.
+
+        Args:
+            job: the rows.
+            rows: the sum of the weights of those that are trained on; None for all.
+        """
+        settings = self.settings
+        if settings.inference != inference.AUTO:
+            return self
+        target, likelihood = job.target, self.likelihood(job.target)
+        default = self.structure.solves and target.axis == "row" and job.rows.has_features
+        same = settings.network in ("auto", self.structure.network(target.axis))
+        given = [name for name in STEERING if settings.options.get(name) not in (None, False)]
+        name = inference.choose(
+            job.mass if rows is None else rows,
+            networks=default and same and likelihood.additive and likelihood.has_distribution,
+            steered=bool(given or settings.network_options),
+            members=settings.options.get("members") is not None,
+        )
+        return self._replace(
+            inference=inference.create(name), settings=settings.change(inference=name)
         )
 
     def change(self, **settings: Any) -> "Task":
@@ -354,7 +395,8 @@ class Task(NamedTuple):
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "layout", "penalty", "prior", "unranked"}
+_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "penalty"}
+_OF_LINEAR |= {"prior", "unranked"}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:
@@ -414,6 +456,7 @@ def settings_for(
     others = {
         name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known
     }
+    refuse_unknown(others, takes, network, known & settings_with(structure.name))
     if network == "linear" and structure.solves:
         _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
     return Settings(

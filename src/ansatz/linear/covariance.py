@@ -24,21 +24,10 @@ def information(
     """
     matrix = found.derivatives.hessian.clone()
     mask = model.location_mask(criterion)
-    if model.family is not None:
-        raw = criterion.z(found.theta)[:, : model.outputs]
-        precision = torch.ones_like(rows.weight) if rows.precision is None else rows.precision
-        if model.likelihood.name == "binomial":  # n trials are n rows
-            precision = precision * rows.y[:, 1]
-        weight = fisher_weight(model.fitted(criterion, found.theta), raw, precision)
-    elif model.likelihood.name in KINKED:
-        raw = criterion.z(found.theta)[:, : model.outputs]
-        likelihood = model.fitted(criterion, found.theta)
-        weight = torch.full_like(rows.weight, torch.nan)  # mae claims no density at its kink
-        if likelihood.has_distribution:
-            weight = 2 / likelihood.distribution(raw).variance.detach()
-    elif is_kinked(model.likelihood):
-        return _outer_scores(criterion, found.theta, rows.weight.sqrt())
-    else:
+    weight = location_weight(model, rows, criterion, found)
+    if weight is None:
+        if is_kinked(model.likelihood):
+            return _outer_scores(criterion, found.theta, rows.weight.sqrt())
         return matrix
     part = criterion.parts[0]
     x = criterion.matrix
@@ -46,6 +35,24 @@ def information(
     matrix[:, mask] = 0
     matrix[part, part] = x.T @ ((rows.weight * weight).unsqueeze(1) * x)
     return matrix
+
+
+def location_weight(
+    model: LinearLikelihood, rows: DesignRows, criterion: Criterion, found: Maximum
+) -> Tensor | None:
+    """The working weight of each row where it informs one location alone, ``(N,)``; else None."""
+    raw = criterion.z(found.theta)[:, : model.outputs]
+    if model.family is not None:
+        precision = torch.ones_like(rows.weight) if rows.precision is None else rows.precision
+        if model.likelihood.name == "binomial":  # n trials are n rows
+            precision = precision * rows.y[:, 1]
+        return fisher_weight(model.fitted(criterion, found.theta), raw, precision)
+    if model.likelihood.name in KINKED:
+        likelihood = model.fitted(criterion, found.theta)
+        if likelihood.has_distribution:
+            return 2 / likelihood.distribution(raw).variance.detach()
+        return torch.full_like(rows.weight, torch.nan)  # mae claims no density at its kink
+    return None
 
 
 def model_covariance(
@@ -58,8 +65,8 @@ def model_covariance(
     """The inverse information; for exponential families the coefficients' block times phi."""
     matrix, mask = information(model, rows, criterion, found), model.location_mask(criterion)
     if model.family is None and model.likelihood.name not in KINKED:
-        return _invert_apart(matrix, found.free, rest=False)
-    inverse = _invert_apart(matrix, mask)
+        return invert_apart(matrix, found.free, rest=False)
+    inverse = invert_apart(matrix, mask)
     if model.family is not None:
         inverse[mask.unsqueeze(1) & mask] *= dispersion
     return inverse
@@ -82,7 +89,7 @@ def sandwich_covariance(
     meat = _outer_scores(criterion, found.theta, rows.weight)
     apart = model.family is not None or kinked
     mask = model.location_mask(criterion)
-    inverse = _invert_apart(bread, mask if apart else found.free, rest=apart)
+    inverse = invert_apart(bread, mask if apart else found.free, rest=apart)
     if apart:
         parts = [_sandwich(inverse, meat, part) for part in (mask, ~mask)]
         return parts[0] + parts[1]
@@ -107,7 +114,7 @@ def _sandwich(inverse: Tensor, meat: Tensor, mask: Tensor) -> Tensor:
     return result
 
 
-def _invert_apart(matrix: Tensor, first: Tensor, rest: bool = True) -> Tensor:
+def invert_apart(matrix: Tensor, first: Tensor, rest: bool = True) -> Tensor:
     """Inverts two blocks apart (0 for the second without ``rest``).
 
     Location and dispersion, since a dispersion at its floor does not inform the coefficients; or

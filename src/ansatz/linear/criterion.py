@@ -121,7 +121,7 @@ class Criterion:
             if part.stop > part.start and (free is None or bool(free[part].any()))
         ]
         for rows in self.blocks():
-            terms, g, h = self._row_derivatives(self.z(theta, rows), self.y[rows], moving)
+            terms, g, h = self.row_derivatives(self.z(theta, rows), self.y[rows], moving)
             w = self.weight[rows]
             value += w @ terms
             size += w @ terms.abs()
@@ -129,9 +129,10 @@ class Criterion:
             self.add_outer(hessian, w.reshape(-1, 1, 1) * h, rows, moving)
         return Derivatives(value, gradient, hessian, size)
 
-    def _row_derivatives(
+    def row_derivatives(
         self, z: Tensor, y: Tensor, columns: Sequence[int]
     ) -> tuple[Tensor, Tensor, Tensor]:
+        """Loss ``(B,)``, gradient ``(B, Z)`` and Hessian ``(B, Z, Z)`` of each row by z."""
         if not self.differenced:
             found = exact_curvature(self.loss, z, y, columns)
             if found is not None:

@@ -18,6 +18,7 @@ class DesignRows(NamedTuple):
     weight: Tensor  # (N,) frequency weights, positive
     precision: Tensor | None  # (N,) R's prior weights, positive
     offset: Tensor | None  # (N,)
+    group: Tensor | None = None  # (N,) codes; rows alike in it may depend on each other
 
     @classmethod
     def of(
@@ -29,6 +30,7 @@ class DesignRows(NamedTuple):
         offset: Tensor | None,
         names: Sequence[str],
         event_ndim: int = 0,
+        group: Tensor | None = None,
     ) -> "DesignRows":
         """Checks shapes and values; rows with weight or precision 0 are left out.
 
@@ -47,6 +49,8 @@ class DesignRows(NamedTuple):
             raise UsageError(f"{x.shape[1]} columns need as many names, got {len(names)}.")
         for label, values in (("weight", weight), ("precision", precision), ("offset", offset)):
             _check_column(label, values, len(x))
+        if group is not None and group.shape != (len(x),):
+            raise UsageError(f"groups must have shape ({len(x)},), got {tuple(group.shape)}.")
         weight = torch.ones(len(x)) if weight is None else weight
         counts = weight > 0
         if precision is not None:
@@ -68,6 +72,7 @@ class DesignRows(NamedTuple):
             weight[counts].double(),
             None if precision is None else precision[counts].double(),
             None if offset is None else offset[counts].double(),
+            None if group is None else group[counts],
         )
 
 

@@ -20,6 +20,8 @@ from ansatz.linear.linear_fit import LinearFit
 from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
 from ansatz.linear.messages import explain
 from ansatz.linear.naming import direction_of, output_names, scales_of
+from ansatz.linear.overdispersion import explain_overdispersion
+from ansatz.linear.robust import ROBUST, df_statistics, explain_groups, robust_covariance
 from ansatz.linear.row_loss import Constants
 
 # Adding a number to every outcome adds it to the intercept, and changes nothing else.
@@ -37,7 +39,8 @@ def fit_linear(
     offset: Tensor | None = None,
     feature_names: Sequence[str] | None = None,
     dispersion: Literal["constant", "predicted"] = "constant",
-    covariance: Literal["model", "sandwich"] = "model",
+    covariance: Literal["model", "sandwich", "HC0", "HC1", "HC2", "HC3", "cluster"] | None = None,
+    groups: Tensor | None = None,
     class_names: Sequence[str] | None = None,
     null: bool = True,
 ) -> LinearFit:
@@ -62,7 +65,11 @@ def fit_linear(
         feature_names: D names; default x1, x2, ...
         dispersion: ``"constant"``: only the location depends on x; ``"predicted"``: all raw do.
         covariance: ``"model"``: the inverse information, for exponential families times
-            X2 / (n - p), as statsmodels and R; ``"sandwich"``: HC0, right for sampling weights.
+            X2 / (n - p), as statsmodels and R; ``"sandwich"``: HC0, right for sampling weights;
+            ``"HC0"`` to ``"HC3"`` (frequency weights) and ``"cluster"``, which sums scores within
+            groups: see :func:`ansatz.linear.robust.robust_covariance`. Default: ``"cluster"``
+            with groups, else ``"model"``.
+        groups: ``(N,)`` codes; rows alike in it may depend on each other.
         class_names: K names for class codes 0..K-1.
         null: whether the model without x is fitted too, for the summary; False saves its time.
 
@@ -80,10 +87,16 @@ def fit_linear(
         Rigby and Stasinopoulos (2005), Generalized additive models for location, scale and shape.
     """
     _one_of("dispersion", dispersion, ("constant", "predicted"))
-    _one_of("covariance", covariance, ("model", "sandwich"))
+    if covariance is None:
+        covariance = "model" if groups is None else "cluster"
+    _one_of("covariance", covariance, ("model", "sandwich", *ROBUST))
+    if covariance == "cluster" and groups is None:
+        raise UsageError("clustered standard errors need groups: --group COL, or groups= in fit.")
     if feature_names is None:
         feature_names = [f"x{j + 1}" for j in range(design.shape[-1])]
-    rows = DesignRows.of(design, y, weight, precision, offset, feature_names, likelihood.event_ndim)
+    rows = DesignRows.of(
+        *(design, y, weight, precision, offset, feature_names, likelihood.event_ndim, groups)
+    )
     dtype = design.dtype if design.is_floating_point() else torch.float64
     columns = Design.of(rows.x, rows.weight, feature_names, dtype)
     if isinstance(likelihood, Cox):
@@ -128,7 +141,9 @@ class _Fitting:
         class_names: Sequence[str] | None,
     ) -> None:
         self.model, self.rows, self.design, self.class_names = model, rows, design, class_names
-        self.covariance = covariance if model.likelihood.has_distribution else "sandwich"
+        self.covariance = covariance
+        if covariance == "model" and not model.likelihood.has_distribution:
+            self.covariance = "sandwich"
         self.criterion = model.criterion(rows, design.matrix)
         self.found = model.maximise(rows, design.matrix)
         self.likelihood = model.fitted(self.criterion, self.found.theta)
@@ -171,10 +186,19 @@ class _Fitting:
             gradient=max(stage.gradient for stage in stages),
             dropped=tuple(self.design.aliased),
             link=model.likelihood.link_name,
-            uses_t=uses_t,
+            uses_t=uses_t or self.covariance == "cluster",
             curvature="differences" if found.differenced else "exact",
-            messages=explain(model, self.design, found, self.observations, errors),
+            messages=(
+                *explain(model, self.design, found, self.observations, errors),
+                *explain_groups(self.covariance, self.rows.group),
+                *(self._overdispersion() if null else ()),
+            ),
+            df_statistics=df_statistics(self.covariance, self.rows.group),
         )
+
+    def _overdispersion(self) -> list[str]:
+        arguments = (self.likelihood, self.raw, self.rows, self.rank, self.covariance)
+        return explain_overdispersion(*arguments) if self.found.location.converged else []
 
     def _scales(self, likelihood: Likelihood) -> dict[str, float]:
         raw = self.raw[:1]
@@ -246,7 +270,7 @@ class _Fitting:
             x2 = pearson_statistic(self.likelihood, self.raw, rows.y, rows.weight, precision)
         df = self.observations - self.rank
         pearson = float(x2) / df if df > 0 else float("nan")
-        return pearson, by_likelihood, self.covariance == "model"
+        return pearson, by_likelihood, self.covariance != "sandwich"
 
     def _conventional(self, phi: float | None, phi_ml: float | None) -> dict[str, float]:
         """Log-likelihoods at the dispersions that R and statsmodels plug in."""
@@ -279,6 +303,8 @@ class _Fitting:
         arguments = (self.model, self.rows, self.criterion, self.found)
         if self.covariance == "model":
             matrix = model_covariance(*arguments, 1.0 if phi is None else phi)
-        else:
+        elif self.covariance == "sandwich":
             matrix = sandwich_covariance(*arguments)
+        else:
+            matrix = robust_covariance(*arguments, self.covariance)  # type: ignore[arg-type]
         return in_original_units(matrix, self.model, self.criterion, self.design)

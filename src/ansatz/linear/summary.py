@@ -15,6 +15,13 @@ STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"), (0.1, "."))
 LEGEND = "Signif. codes:  0 '***' 0.001 '**' 0.01 '*' 0.05 '.' 0.1 ' ' 1"
 
 
+_ERRORS = {
+    "model": "",
+    "sandwich": ", sandwich standard errors",
+    "cluster": ", clustered standard errors",
+}
+
+
 def stars(p: float) -> str:
     """R's mark for a p-value."""
     return next((mark for limit, mark in STARS if p <= limit), "")
@@ -136,7 +143,9 @@ class Summary(Printed):
     def _likelihood(self) -> str:
         likelihood = self.fit.likelihood
         noun = "Likelihood" if likelihood.has_distribution else "Loss"
-        errors = ", sandwich standard errors" if self.fit.covariance_kind == "sandwich" else ""
+        errors = _ERRORS.get(
+            self.fit.covariance_kind, f", {self.fit.covariance_kind} standard errors"
+        )
         inner = getattr(likelihood, "likelihood", None)  # a censored weibull, a truncated normal
         name = (
             f"{likelihood.name} {inner.name}" if isinstance(inner, Likelihood) else likelihood.name
@@ -147,7 +156,9 @@ class Summary(Printed):
         fit, blocks = self.fit, []
         letter = "t" if fit.uses_t else "z"
         ratio = ["exp(Est.)"] if self._hazards else []
-        header = ["", "Estimate", *ratio, "Std. Error", f"{letter} value", f"Pr(>|{letter}|)", ""]
+        shares = ["FMI"] if fit.pooled is not None else []
+        header = ["", "Estimate", *ratio, "Std. Error", *shares]
+        header += [f"{letter} value", f"Pr(>|{letter}|)", ""]
         marked = False
         slopes = {column for row, column in fit.entries if row > 0}
         for column, output in enumerate(fit.outputs):
@@ -182,6 +193,9 @@ class Summary(Printed):
         if self._hazards:
             numbers.append(format_column(fit.coefficients[shown, column].exp().tolist()))
         numbers.append(format_column(fit.standard_errors[shown, column].tolist()))
+        if fit.pooled is not None:
+            shares = fit.pooled.missing_information[shown, column].tolist()
+            numbers.append(["NA" if math.isnan(share) else f"{share:.3f}" for share in shares])
         return [
             [
                 plain(fit.names[j]),
@@ -238,6 +252,9 @@ class Summary(Printed):
         ]
         if "concordance" in fit.measures:
             lines.append(f"Concordance: {fit.measures['concordance']:.4f}")
+        if "proportional_hazards_p" in fit.measures:
+            p = fit.measures["proportional_hazards_p"]
+            lines.append(f"Test of proportional hazards (Schoenfeld): p {_equals(p)}")
         return lines
 
     def _other_aic(self) -> str:
@@ -270,6 +287,7 @@ class Summary(Printed):
                     "standard_error": _number(fit.standard_errors[row, column]),
                     "statistic": _number(fit.statistics[row, column]),
                     "p_value": _number(fit.p_values[row, column]),
+                    **_of_pooling(fit, row, column),
                 }
                 for row, column in fit.entries
             ],
@@ -297,6 +315,15 @@ class Summary(Printed):
             "rows_dropped": self.rows_dropped,
             "messages": list(fit.messages),
         }
+
+
+def _of_pooling(fit: "LinearFit", row: int, column: int) -> dict[str, float | None]:
+    if fit.pooled is None:
+        return {}
+    return {
+        "df": _number(fit.pooled.df[row, column]),
+        "missing_information": _number(fit.pooled.missing_information[row, column]),
+    }
 
 
 def _equals(p: float) -> str:

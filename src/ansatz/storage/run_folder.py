@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 
 import filelock
 import torch
+from pydantic import BaseModel
 
 from ansatz.errors import BusyError, ModelError, ResourceError, UsageError
+from ansatz.storage.decoding import decoding
 from ansatz.storage.disk import (
     explain,
     is_alive,
@@ -262,6 +264,16 @@ def _is_best(path: Path) -> bool:
         return False
 
 
+class _Header(BaseModel):
+    """What the manifest of a checkpoint holds besides its files."""
+
+    fingerprint: dict[str, Any] = {}
+    finished: str | None = None
+
+
+_TENSORS = "state.safetensors"
+
+
 class RunFolder:
     """The checkpoints of one run, with its fingerprint.
 
@@ -327,13 +339,14 @@ class RunFolder:
                 )
             return None
         path, manifest = found
-        self._check_fingerprint(path, manifest.header.get("fingerprint", {}))
+        with decoding(path, to=ModelError):
+            header = _Header.model_validate(manifest.header)
+            packed, tensors = read_json(path / "state.json"), read_tensors(path / _TENSORS)
+            state = unpack_state(packed, tensors, where="state.json")
+            weights = read_tensors(path / "model.safetensors")
+        self._check_fingerprint(path, header.fingerprint)
         self._compare(manifest, {"threads": threads, "device": device, "processes": processes})
-        state = unpack_state(
-            read_json(path / "state.json"), read_tensors(path / "state.safetensors")
-        )
-        weights = read_tensors(path / "model.safetensors")
-        return Saved(path, weights, state, manifest.header.get("finished"))
+        return Saved(path, weights, state, header.finished)
 
     def _check_fingerprint(self, path: Path, saved: dict[str, Any]) -> None:
         names = sorted(saved.keys() | self.fingerprint.keys())

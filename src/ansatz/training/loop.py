@@ -12,7 +12,9 @@ from ansatz.data.batch import Batch, first_tensor, to_device
 from ansatz.data.source import Source
 from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
+from ansatz.storage.decoding import decoding
 from ansatz.storage.run_folder import RunFolder, Saved
+from ansatz.training.loop_state import LoopState
 from ansatz.training.machine import (
     Signals,
     has_shards,
@@ -21,7 +23,7 @@ from ansatz.training.machine import (
     seed_step,
     set_random_state,
 )
-from ansatz.training.objectives import Step, is_additive, mean_loss
+from ansatz.training.objectives import Step, is_additive, least_loss, mean_loss
 from ansatz.training.processes.gradients import gather_shards, shard_named
 from ansatz.training.processes.group import Processes
 from ansatz.training.run import (
@@ -87,7 +89,7 @@ class Loop:
         self.history = History()
         # An ensemble's members stop one by one, which their step sees to.
         own = getattr(step, "stopping", EarlyStopping)
-        self.stopping: Stopping = own(patience, min_improvement)
+        self.stopping: Stopping = own(patience, min_improvement, least_loss(step.objective))
         self.number = self.epoch = self.position = 0  # steps in all; batch `position` of `epoch`
         self.evaluated = 0  # the step of the last evaluation
         self.total = self.count = 0.0  # of the training loss since then
@@ -360,17 +362,12 @@ class Loop:
 
     def load(self, saved: Saved) -> None:
         """Goes back to a checkpoint."""
-        where = str(saved.path)
-        _load_weights(self.step, saved.weights, where)
-        state = saved.state
-        try:
+        with decoding(saved.path, "checkpoint of this run", to=ModelError):
+            state = saved.state
+            LoopState.of(state, weights=moving(self.step), source=self.train)
+            _load_weights(self.step, saved.weights, str(saved.path))
             self.step.load_state_dict(state["step"])
             self._load_rest(state)
-        except (KeyError, ValueError, TypeError, RuntimeError) as error:
-            raise ModelError(
-                f"{where} does not fit this step or network: {error}. "
-                "Resume with the settings of the run."
-            ) from error
         self._set_events()
 
     def _load_rest(self, state: dict[str, Any]) -> None:

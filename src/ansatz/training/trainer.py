@@ -201,7 +201,10 @@ class Trainer:
                 folder=folder,
                 processes=processes,
             )
-            return self._run(loop, folder, signals)
+            history = self._run(loop, folder, signals)
+        if signals.received is not None:  # after the last step, when nobody looked any more
+            raise Interrupted(signals.received, loop.number)
+        return history
 
     def _run(self, loop: Loop, folder: RunFolder | None, signals: Signals) -> History:
         if self.checkpoint is not None:

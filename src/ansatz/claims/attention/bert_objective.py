@@ -98,10 +98,10 @@ def minimize(loss: Callable[[Tensor], Tensor], start: Tensor) -> Tensor:
     def closure() -> Tensor:
         rule.zero_grad()
         value = loss(theta)
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         return value
 
-    rule.step(closure)  # type: ignore[arg-type]
+    rule.step(closure)
     return theta.detach()
 
 

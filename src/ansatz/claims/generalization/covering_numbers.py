@@ -37,7 +37,6 @@ def measure(generator: torch.Generator, *, radius: float = 0.1, networks: int = 
         log10_covering_shallow(*SHALLOW, radius=radius, discount=False) / parameters(SHALLOW)
     )
     narrow = {SHALLOW: levels[SHALLOW] / SHALLOW[1], DEEP: 16 * 2 * 3**0.5 * 8 / radius}
-    steep = {"slope": STEEP, "networks": networks, "generator": generator}
     inside = 10 ** (
         log10_covering_deep(DEEP, radius=radius, lipschitz=STEEP, discount=False) / parameters(DEEP)
     )
@@ -82,14 +81,14 @@ def measure(generator: torch.Generator, *, radius: float = 0.1, networks: int = 
         ),
         Check(
             f"the same with a rectifier of slope ρ = {STEEP:g}",
-            worst_error(DEEP, inside, **steep) / radius,
+            worst_error(DEEP, inside, networks, generator, STEEP) / radius,
             1.0,
             0.0,
             "a bound on every network and input",
             "<=",
             wrong=Wrong(
                 "ρ^S_h behind the power in place of ρ^L within",
-                measured=worst_error(DEEP, outside, **steep) / radius,
+                measured=worst_error(DEEP, outside, networks, generator, STEEP) / radius,
             ),
         ),
     ]

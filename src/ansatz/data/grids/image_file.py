@@ -1,5 +1,8 @@
 """An image file opened: limits first, every refusal one line."""
 
+import contextlib
+import ctypes
+import functools
 import re
 import stat
 import threading
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansatz.data.grids.places import Page, Place, file_of
 from ansatz.errors import DataError, MissingExtraError, UsageError
+from ansatz.storage.decoding import reason
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -91,8 +95,7 @@ def opened(path: Place, limits: Limits, *, anew: bool = False) -> "Iterator[Imag
     except MemoryError:
         raise
     except Exception as error:  # decoders of foreign bytes raise anything
-        reason = str(error).split("\n")[0] or type(error).__name__
-        raise DataError(f"{path} is a damaged image: {reason}.") from None
+        raise DataError(f"{path} is a damaged image: {reason(error)}.") from None
 
 
 @contextmanager
@@ -214,11 +217,17 @@ def upright(image: "Image", turn: int) -> "Image":
     return image.transpose(turns[turn])
 
 
+@functools.cache
 def _pillow() -> Any:
     try:
-        from PIL import Image
+        from PIL import Image, _imaging
     except ImportError:
         raise MissingExtraError("image files", "vision") from None
+    # libtiff prints what it thinks of a file to standard error; what matters it also returns.
+    with contextlib.suppress(OSError, AttributeError):  # a build that hides its parts
+        library = ctypes.CDLL(_imaging.__file__)
+        library.TIFFSetErrorHandler(None)
+        library.TIFFSetWarningHandler(None)
     return Image
 
 

@@ -3,7 +3,6 @@
 import gzip
 import math
 import struct
-import zlib
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -18,6 +17,7 @@ from ansatz.data.grids.listing import Listing
 from ansatz.data.grids.masks import class_names, codes_of, refuse_colour, values_in
 from ansatz.data.grids.options import GridReading
 from ansatz.errors import DataError
+from ansatz.storage.decoding import decoding
 
 _HEADER, _HEADER_2 = 348, 540  # bytes of NIfTI-1 and of NIfTI-2
 _FARTHEST = 2**24  # bytes of extensions before the voxels
@@ -38,7 +38,7 @@ def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
         Cox et al. (2004), A (sort of) new image data format standard: NIfTI-1. NIfTI-2 (2011) has
         the same fields, wider and in another order.
     """
-    try:
+    with decoding(path, "NIfTI file"):
         with path.open("rb") as plain:
             packed = plain.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else path.open("rb") as file:
@@ -49,10 +49,6 @@ def read_nifti(path: Path, limit_bytes: int) -> np.ndarray:
             file.read(head.start - head.length)
             # No more than the header claims is unpacked, and at most the limit.
             raw = file.read(needed)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise DataError(f"{path} is a damaged gzip file: {error}. Fetch it again.") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
     if len(raw) < needed:
         sizes = " x ".join(map(str, head.shape))
         raise DataError(f"{path} claims {sizes} voxels, more than it holds: truncated.")
@@ -136,16 +132,16 @@ def load_array(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
     check_file(path, limit_bytes)
     if path.suffix.lower() != ".npy":
         return read_nifti(path, limit_bytes)
-    try:
-        # Mapped first: the shape in the header is allocated only if the file is that long.
-        return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
-    except (ValueError, OSError, EOFError) as error:
-        if "allow_pickle" in str(error) or "Python objects" in str(error):
-            raise DataError(
-                f"{path} holds Python objects, which are never loaded. Save a plain array."
-            ) from None
-        reason = str(error).split("\n")[0]
-        raise DataError(f"{path} is not a readable .npy file: {reason}.") from None
+    with decoding(path, ".npy file"):
+        try:
+            # Mapped first: the shape in the header is allocated only if the file is that long.
+            return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
+        except ValueError as error:
+            if "allow_pickle" in str(error) or "Python objects" in str(error):
+                raise DataError(
+                    f"{path} holds Python objects, which are never loaded. Save a plain array."
+                ) from None
+            raise
 
 
 def array_files(

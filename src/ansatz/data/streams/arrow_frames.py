@@ -1,11 +1,13 @@
 """Parquet and Arrow tables, batch by batch."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ansatz.data.table import _import, _one_line
+from ansatz.data.table import _import
 from ansatz.errors import DataError
+from ansatz.storage.decoding import decoding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,22 +133,5 @@ def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() in PARQUET
 
 
-class _reading:
-    """Arrow's errors in one line."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is None or isinstance(error, DataError):
-            return
-        arrow = _import("lib", "Parquet and Arrow files")
-        if isinstance(error, arrow.ArrowException | OSError):
-            what = "Parquet" if _is_parquet(self.path) else "Arrow"
-            said = _one_line(error)
-            if what == "Arrow" and "stream" not in said:
-                said += "; a stream of Arrow batches must be saved as a file"
-            raise DataError(f"{self.path} is not a readable {what} file: {said}.") from None
+def _reading(path: Path) -> AbstractContextManager[None]:
+    return decoding(path, "Parquet file" if _is_parquet(path) else "Arrow file")

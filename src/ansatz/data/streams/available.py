@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from ansatz.data.package_files import PACKAGE_FILES
 from ansatz.data.streams.arrow_frames import ARROW, ArrowParts
 from ansatz.data.streams.blocks import find_parts
 from ansatz.errors import UsageError
@@ -11,7 +12,7 @@ from ansatz.errors import UsageError
 SHARE = 0.25  # of the free memory that a table may take before it is streamed
 SMALL = 32 * 2**20  # bytes on disk below which nobody needs to ask
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_AT_ONCE = (".npz",)
+_AT_ONCE = (".npz", ".zip", *PACKAGE_FILES)
 _TEXT = 3.0  # bytes in memory per byte of text: the text itself, the numbers, their scaled copy
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ansatz.data.csv import Dialect
 from ansatz.data.files import checked_path
+from ansatz.data.package_files import PACKAGE_FILES
 from ansatz.data.streams.arrow_frames import ARROW, PARQUET, ArrowParts
 from ansatz.data.streams.block_source import BlockFile
 from ansatz.data.streams.chunks import CHUNK_BYTES, delimited_frames
@@ -144,8 +145,9 @@ def find_parts(data: str | Path) -> tuple[list[Path], str]:
     if len(paths) > 1:
         raise DataError(f"{data}: several files are read as one only if all are Parquet or Arrow.")
     _refuse_formats(paths[0], paths[0].suffix.lower())
-    if paths[0].suffix.lower() == ".npz":
-        raise UsageError(f"{data}: .npz files are read at once: --no-stream")
+    if paths[0].suffix.lower() in (".npz", ".zip", *PACKAGE_FILES):
+        ending = paths[0].suffix.lower()
+        raise UsageError(f"{data}: {ending} files are read at once: --no-stream")
     return paths, "text"
 
 

@@ -12,6 +12,8 @@ from ansatz.data.columns import (
     _ID_NAME,
     _MANY,
     _TIME_NAME,
+    GROUP_NAME,
+    GROUPS,
     USED,
     Column,
     Role,
@@ -22,6 +24,7 @@ from ansatz.data.columns import (
 )
 from ansatz.data.dates import as_dates, looks_like_dates
 from ansatz.data.keys import mix
+from ansatz.data.spelling import Spelling, declared_spelling, find_spelling
 from ansatz.errors import DataError, UsageError
 from ansatz.seeds import derive
 
@@ -86,7 +89,7 @@ class ColumnScan:
         if self.numeric:
             if self.low == self.high and not self.gaps:
                 return _constant(self.name, f"is {self.low:g} in every row")
-            return self._as("numeric")
+            return self._as("numeric", note=GROUPS if GROUP_NAME.match(self.name) else "")
         return self._words()
 
     @property
@@ -189,6 +192,9 @@ class ColumnScan:
             return _constant(self.name, f"is '{levels[0]}' in every row")
         if levels and self._spelled_dates:
             return self._as("date")
+        spelling = find_spelling(self.name, levels)
+        if spelling is not None:
+            return self._spelled(spelling)
         known = self._kept_rows if self.full else self.rows - self.missing
         if _is_text(levels, known):
             return self._as("text")
@@ -224,11 +230,22 @@ class ColumnScan:
                     f"--drop {self.name}"
                 )
             return self._as("categorical", tuple(sort_levels(list(self.levels))))
+        spelling = declared_spelling(self.role, list(self.levels))
+        if spelling is None and self.levels and not self._spelled_dates:
+            spelling = find_spelling(self.name, list(self.levels))
+        if spelling is not None and (self.role == spelling.role or self.role not in get_args(Role)):
+            return self._spelled(spelling)
         if self.role == "date":
             if not (self.times or self._spelled_dates):
                 raise DataError(f"column '{self.name}': expected ISO dates like 2024-02-29.")
             return self._as("date")
         return self._as(self.role, note="as asked")
+
+    def _spelled(self, spelling: Spelling) -> Column:
+        marked = sum(n for level, n in self.levels.items() if level.strip() in MARKERS)
+        column = self._as(spelling.role, note=spelling.note)
+        update = {"spelling": spelling, "missing": self.missing + marked}
+        return column.model_copy(update=update)
 
     def _as(self, role: str, levels: tuple[str, ...] = (), note: str = "") -> Column:
         return Column.model_validate(
@@ -257,7 +274,8 @@ class Survey:
     def __init__(self, roles: Mapping[str, str] | None = None) -> None:
         self.roles = dict(roles or {})
         for name, role in self.roles.items():
-            if "<" not in role and role not in (*get_args(Role), "drop"):
+            known_role = "<" in role or role in (*get_args(Role), "drop")
+            if not known_role and declared_spelling(role, ()) is None:
                 known = ", ".join([*USED, "drop"])
                 raise UsageError(f"unknown role '{role}' for column '{name}'. Known: {known}.")
         self._scans: dict[str, ColumnScan] = {}
@@ -282,6 +300,7 @@ class Survey:
             for column in columns
             if column.role in ("numeric", "categorical", "text")
             and column.name not in self.roles
+            and column.spelling is None
             and (why := self._scans[column.name].reason_to_be_id())
         }
         if any(column.used and column.name not in found for column in columns):

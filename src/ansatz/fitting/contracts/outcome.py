@@ -163,6 +163,10 @@ class Outcome(Protocol):
     def finish(self, model: "Model", job: "Job") -> None:
         """Estimates what a fit leaves open, from predictions of rows that were left out."""
 
+    def second_opinion(self, model: "Model", learn: "Job", test: "Job") -> list[str]:
+        """Notes on a simpler model that does better than the likelihood chosen automatically."""
+        return []
+
     # Predictions.
 
     def serve(self, predictive: Predictive) -> Predictive:

@@ -1,10 +1,11 @@
 """The options of tables: how they are read, and what their columns are."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
-from ansatz.fitting.options.option import READING, ROWS, Option, read_roles, separator, words
+from ansatz.fitting.options.option import MODEL, READING, ROWS, Option, read_roles, separator, words
 
+Errors = Literal["classical", "HC0", "HC1", "HC2", "HC3", "cluster"]
 _READ: Any = {"panel": READING, "reader": True}
 
 
@@ -86,6 +87,34 @@ class VectorOptions(TableReading, total=False):
             parse=read_roles,
         ),
     ]
+    formula: Annotated[
+        str | None,
+        Option(
+            "Target and terms as in R: 'y ~ age * sex + bs(bmi, 4) + C(site)'.",
+            MODEL,
+            metavar="FORMULA",
+        ),
+    ]
+    errors: Annotated[
+        Errors | None,
+        Option(
+            "Standard errors of a linear model: classical, HC0 to HC3, or cluster. Default: "
+            "cluster with --group, else classical.",
+            MODEL,
+            metavar="KIND",
+            reads=str,
+        ),
+    ]
+    impute: Annotated[
+        int | None,
+        Option(
+            "Missing values of a linear model: impute them this often (20, say) and pool the fits "
+            "by Rubin's rules. Default: the mean, and a column that marks them.",
+            MODEL,
+            metavar="N",
+            limits={"ge": 2, "le": 1000},
+        ),
+    ]
     text: Annotated[
         Sequence[str] | None,
         Option("Columns whose cells stay text even if they look like numbers.", reader=True),
@@ -103,4 +132,7 @@ class VectorSettings(TypedDict, total=False):
         bool | Sequence[str],
         Option("True, or the columns, whose heavy tails are mapped to normal scores."),
     ]
+    formula: Annotated[str, Option("Terms of the design matrix as in R.")]
+    errors: Annotated[Errors, Option("Standard errors: classical, HC0 to HC3, cluster.")]
+    impute: Annotated[int, Option("Imputations of missing values, pooled by Rubin's rules.")]
     bins: Annotated[int, Option("Bins into which the range of each number is cut.")]

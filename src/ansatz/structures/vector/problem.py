@@ -11,6 +11,7 @@ import pandas as pd
 from ansatz import data as ansatz_data
 from ansatz import likelihoods, outcomes
 from ansatz.data import Column, as_frame, find_leaks, infer_columns, read_table
+from ansatz.data.columns import plain_columns
 from ansatz.data.dates import as_dates
 from ansatz.data.grids import is_grids
 from ansatz.data.grids.path_table import image_columns
@@ -44,7 +45,8 @@ def build_problem(
     column_roles = column_roles.expand(frame)
     column_roles.check(frame, origin)
     _refuse_infinite(origin, column_roles.features(frame))
-    _check_time(origin, frame, column_roles)
+    column_roles, frame, spelled = spell_roles(origin, frame, column_roles, likelihood)
+    notes += spelled
     frame, more = _known_outcomes(origin, frame, column_roles, likelihood)
     given = dict(options or {})
     proposal = Proposal([likelihood]) if likelihood else propose(origin, frame, column_roles)
@@ -52,6 +54,9 @@ def build_problem(
     check_outcomes(origin, frame, column_roles, candidates[0], given, named=likelihood is not None)
     features = column_roles.features(frame)
     columns = infer_columns(features, roles=roles or {})
+    features, frame = plain_columns(features, columns), plain_columns(frame, columns)
+    notes += spelling_notes(columns)
+    _check_time(origin, frame, column_roles)
     why = [proposal.why] if proposal.why else []
     if column_roles.entry is not None and frame[column_roles.entry].isna().any():
         early = int(frame[column_roles.entry].isna().sum())
@@ -62,7 +67,7 @@ def build_problem(
     return Problem(
         origin,
         frame,
-        TableRows(features, columns),
+        TableRows(features, columns, formula=column_roles.formula),
         column_roles,
         candidates,
         given,
@@ -102,6 +107,27 @@ def _refuse_infinite(origin: str, features: pd.DataFrame) -> None:
         refuse_infinite(features[names].to_numpy(dtype=np.float64), names)
     except DataError as error:
         raise DataError(f"{origin}: {error}") from None
+
+
+def spell_roles(
+    origin: str, frame: pd.DataFrame, column_roles: ColumnRoles, likelihood: str | None
+) -> tuple[ColumnRoles, pd.DataFrame, list[str]]:
+    """Reads targets, weights and so on as numbers where their text spells numbers."""
+    kind = None if likelihood is None else outcome_of(likelihood, column_roles)
+    target = kind is None or outcomes.registry.get(kind).is_quantity
+    try:
+        column_roles = column_roles.find_spellings(frame, target=target)
+    except DataError as error:
+        raise DataError(f"{origin}, {error}") from None
+    said = [
+        f"column '{name}': read as {rule.note}." for name, rule in column_roles.spellings.items()
+    ]
+    return column_roles, column_roles.plain(frame), said
+
+
+def spelling_notes(columns: Sequence[Column]) -> list[str]:
+    """Notes on columns of text that were read as numbers or dates."""
+    return [f"column '{c.name}': read as {c.note}." for c in columns if c.spelling is not None]
 
 
 def _check_time(origin: str, frame: pd.DataFrame, column_roles: ColumnRoles) -> None:
@@ -172,6 +198,10 @@ def why_a_stream(request: Request) -> str | None:
     """Says why the rows are not read at once; None where they are."""
     data, options = request.data, request.options
     named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
+    if options["formula"] is not None:
+        if options["stream"]:
+            raise UsageError("a formula takes all rows at once: leave out --stream.")
+        return None
     if named or not isinstance(data, str | Path):
         if options["stream"]:
             raise UsageError("--stream is for files; these data are in memory already.")

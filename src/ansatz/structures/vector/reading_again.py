@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 
 from ansatz import data as tables
+from ansatz.data.columns import plain_columns
 from ansatz.data.streams.available import reason_to_stream
 from ansatz.data.streams.blocks import read_blocks
 from ansatz.data.streams.survey import RowSample
@@ -85,6 +86,7 @@ def read_table_again(
             notify(note)
     if not outcomes:
         return ReadAgain(prepare(model, frame, origin, notify))
+    frame = _plain(model, frame, origin)
     known = _known(model, frame)
     assert model.column_roles is not None
     if not known.any():
@@ -161,6 +163,7 @@ def prepare(model: Model, frame: pd.DataFrame, origin: str, notify: Notify | Non
     A column that is missing is an error, unless the model left it out of its features; ``notify``
     takes a note about columns that the model does not know.
     """
+    frame = _plain(model, frame, origin)
     names = model.features["names"]
     if names is None:  # trained on an array: its columns have no names to go by
         return frame
@@ -179,6 +182,16 @@ def prepare(model: Model, frame: pd.DataFrame, origin: str, notify: Notify | Non
     return frame
 
 
+def _plain(model: Model, frame: pd.DataFrame, origin: str) -> pd.DataFrame:
+    """The rows with numbers and dates where the model's columns spell them."""
+    try:
+        if model.column_roles is not None:
+            frame = model.column_roles.plain(frame)
+        return plain_columns(frame, model.columns or ())
+    except DataError as error:
+        raise DataError(f"{origin}, {error}") from None
+
+
 def _known(model: Model, frame: pd.DataFrame) -> Any:
     """Which rows have an outcome; its columns must be there."""
     assert model.column_roles is not None
@@ -189,7 +202,10 @@ def _known(model: Model, frame: pd.DataFrame) -> Any:
 def _columns_of(model: Model) -> dict[str, Any]:
     """The columns that hold text, and those in which a word is an error."""
     text: list[str] = model.encoder.preprocessor.text_columns  # type: ignore[attr-defined]
-    return {"text": text, "strict": _used_columns(model)}
+    spelled = [column.name for column in model.columns or () if column.spelling is not None]
+    if model.column_roles is not None:
+        spelled += model.column_roles.spellings
+    return {"text": [*text, *spelled], "strict": _used_columns(model)}
 
 
 def _used_columns(model: Model) -> set[str] | None:

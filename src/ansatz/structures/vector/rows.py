@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, va
 from torch import Tensor
 
 from ansatz.data import Column, DataWarning, Preprocessor, as_frame, infer_columns, is_frame
+from ansatz.data.columns import plain_columns
 from ansatz.data.keys import cell_keys
 from ansatz.data.streams.available import available_memory
 from ansatz.errors import DataError
@@ -34,6 +35,7 @@ class TableRows:
         columns: the roles of a frame's columns; None for an array.
         names: of an array's columns, where they have some.
         stream: the rows on disk that these belong to; rows taken from these have none.
+        formula: the terms of the design matrix; None takes every column.
     """
 
     spec = None  # how many features a network sees depends on levels and missing values
@@ -44,8 +46,10 @@ class TableRows:
         columns: list[Column] | None = None,
         names: list[str] | None = None,
         stream: "StreamPart | None" = None,
+        formula: str | None = None,
     ) -> None:
         self.values, self.columns, self.names, self.stream = values, columns, names, stream
+        self.formula = formula
 
     def __len__(self) -> int:
         return len(self.values)
@@ -53,11 +57,19 @@ class TableRows:
     def __getitem__(self, index: Any) -> Self:
         is_table = isinstance(self.values, pd.DataFrame)
         chosen = self.values.iloc[index] if is_table else self.values[index]
-        return type(self)(chosen, self.columns, self.names)
+        return type(self)(chosen, self.columns, self.names, formula=self.formula)
 
     @property
     def has_features(self) -> bool:
         return self.columns is None or len(self.columns) > 0
+
+    @property
+    def named(self) -> pd.DataFrame:
+        """The rows as a frame; the columns of an array are called x1, x2, ..."""
+        if isinstance(self.values, pd.DataFrame):
+            return self.values
+        names = self.names or [f"x{k + 1}" for k in range(self.values.shape[1])]
+        return pd.DataFrame(self.values, columns=names)
 
     @property
     def numbers(self) -> int:
@@ -78,7 +90,7 @@ class TableRows:
         """Rows with other values of the same columns."""
         is_array = self.columns is None
         values = frame.to_numpy(dtype=np.float64) if is_array else frame
-        return type(self)(values, self.columns, self.names)
+        return type(self)(values, self.columns, self.names, formula=self.formula)
 
     def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
         return cell_keys(self.values, seed)
@@ -102,6 +114,7 @@ def read_table_rows(
     columns, stand for rows of which nothing is known. A sparse matrix becomes one dense array:
     numbers are standardised, after which no cell is 0.
     """
+    formula = getattr(estimator, "formula", None)
     if X is None:
         X = pd.DataFrame(index=[0])
     if is_frame(X) and not issparse(X):  # scipy's dictionary of keys is a mapping, too
@@ -110,7 +123,8 @@ def read_table_rows(
         if columns is not None or empty or not all(_is_number(dtype) for dtype in frame.dtypes):
             _check_feature_names(estimator, frame, reset=reset)
             _check_n_features(estimator, frame, reset=reset)
-            return TableRows(frame, infer_columns(frame) if columns is None else columns)
+            inferred = infer_columns(frame) if columns is None else columns
+            return TableRows(plain_columns(frame, inferred), inferred, formula=formula)
         X = frame
     if issparse(X):
         X = _dense(X)
@@ -123,7 +137,8 @@ def read_table_rows(
         ensure_min_samples=1 if reset else 0,
     )
     names = getattr(estimator, "feature_names_in_", None)
-    return TableRows(values, None, None if names is None else [str(name) for name in names])
+    listed = None if names is None else [str(name) for name in names]
+    return TableRows(values, None, listed, formula=formula)
 
 
 def _dense(X: Any) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz.data import Batch, Column
+from ansatz.data.columns import plain_columns
 from ansatz.data.split import TEST, TRAIN, VALID, HashSplit
 from ansatz.data.streams.block_source import BlockSource
 from ansatz.data.streams.blocks import Blocks
@@ -63,6 +64,7 @@ class StreamedRows:
         gone = [name for name in self.disk.drop if name in frame.columns]
         frame = frame.drop(columns=gone)
         frame = frame[self.column_roles.known(frame)]
+        frame = plain_columns(self.column_roles.plain(frame), self.disk.columns)
         if self.column_roles.weights is None:
             return frame
         return frame[self._number(frame, self.column_roles.weights, least=0.0) > 0]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ansatz import likelihoods, outcomes
 from ansatz.data import row_keys
+from ansatz.data.columns import plain_columns
 from ansatz.data.split import TEST, TRAIN, VALID, HashSplit
 from ansatz.data.streams.blocks import open_blocks, stream_folder
 from ansatz.data.streams.learner import Learner
@@ -24,7 +25,8 @@ from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import SplitJob, holdout_share
 from ansatz.fitting.task import Task
-from ansatz.structures.vector.problem import table_warnings
+from ansatz.inference.registry import AUTO, DEFAULT
+from ansatz.structures.vector.problem import spell_roles, spelling_notes, table_warnings
 from ansatz.structures.vector.rows import TableRows, bent_columns
 from ansatz.structures.vector.stream_rows import (
     SAMPLED,
@@ -67,13 +69,15 @@ def build_stream_problem(
             f"{data}: the target '{column_roles.outcome_name}' is missing in every row."
         )
     frame = found.kinds.settle(frame)
+    column_roles, frame, spelled = spell_roles(str(data), frame, column_roles, likelihood)
     proposal = Proposal([likelihood]) if likelihood else propose(str(data), frame, column_roles)
     given = {**proposal.options, **(options or {})}
     check_outcomes(
         str(data), frame, column_roles, proposal.candidates[0], given, named=likelihood is not None
     )
     columns = watcher.survey.columns()
-    notes = [*found.notes, *watcher.notes()]
+    frame = plain_columns(frame, columns)
+    notes = [*found.notes, *spelled, *spelling_notes(columns), *watcher.notes()]
     notes += [proposal.why] if proposal.why else []
     notes += table_warnings(frame, column_roles, columns, proposal.candidates[0])
     watcher.digest.update(str(found.counts).encode())  # they decide the order of the rows
@@ -209,7 +213,7 @@ def refuse_what_cannot_stream(
     column_roles: ColumnRoles, likelihood: str | None, inference: str, folds: int | None
 ) -> None:
     """Refuses what needs all rows in memory."""
-    if inference != "point":
+    if inference not in (AUTO, DEFAULT):
         raise UsageError(f"inference '{inference}' does not read a stream yet; {ADVICE}")
     if folds is not None:
         raise UsageError(f"--folds needs all rows at once; take --test, or {ADVICE}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
-from ansatz.data import Column, Preprocessor, as_frame
+from ansatz.data import Column, as_frame
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
@@ -34,6 +34,11 @@ from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
 from ansatz.linear import LinearFit
 from ansatz.spec import InputSpec
 from ansatz.storage import load_into
+from ansatz.structures.vector.formula_preprocessor import (
+    FormulaPreprocessor,
+    learn_preprocessor,
+    load_preprocessor,
+)
 from ansatz.structures.vector.likelihood_scores import TableLikelihoodScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
 from ansatz.structures.vector.problem import build_problem, refuse_images, why_a_stream
@@ -103,8 +108,9 @@ class Vector(TensorStructure):
         return read_table_rows(X, estimator=estimator, columns=known, reset=reset)
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
-        column_roles, frame = model.column_roles, as_frame(table)
+        column_roles = model.column_roles
         assert column_roles is not None
+        frame = column_roles.plain(as_frame(table))
         # A table without columns has no names.
         names = list(model.features["names"] or ())
         absent = [name for name in names if name not in frame.columns]
@@ -129,7 +135,7 @@ class Vector(TensorStructure):
         if not common:
             return first
         kept = [column for column in first.columns or () if column.name in common]
-        return TableRows(first.values[common], kept)
+        return TableRows(first.values[common], kept, formula=first.formula)
 
     def nothing(self, count: int) -> TableRows:
         return TableRows(pd.DataFrame(index=range(count)), [])
@@ -158,17 +164,12 @@ class Vector(TensorStructure):
         """Scales and levels of the columns, those of a stream from all training rows."""
         if rows.stream is not None:
             return TableEncoder(rows.stream.parts.learner.preprocessor(rows.values, weight))
-        made = Preprocessor.fit(
-            rows.values,
-            rows.columns,
-            weight=weight,
-            quantile=bent_columns(options),
-            bins=recipe.bins,
-        )
+        quantile = bent_columns(options)
+        made = learn_preprocessor(rows, weight, quantile=quantile, bins=recipe.bins)
         return TableEncoder(made)
 
     def load_encoder(self, state: Mapping[str, Any]) -> TableEncoder:
-        return TableEncoder(Preprocessor.from_state(dict(state)))
+        return TableEncoder(load_preprocessor(dict(state)))
 
     # Training.
 
@@ -252,9 +253,7 @@ class Vector(TensorStructure):
     def constant(self, objective: Supervised, job: Job) -> PointPosterior:
         assert objective.shift is not None
         rows: TableRows = job.rows  # type: ignore[assignment]
-        preprocessor = Preprocessor.fit(
-            rows.values, rows.columns, weight=job.weight.numpy(), purpose="linear"
-        )
+        preprocessor = learn_preprocessor(rows, job.weight.numpy(), purpose="linear")
         network: Any = networks.create(
             "linear", inputs=preprocessor.spec, outputs=objective.shift.numel()
         )
@@ -287,7 +286,7 @@ class Vector(TensorStructure):
         self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]
     ) -> PointPosterior:
         """The linear model that was saved among the members of a mixture."""
-        preprocessor = Preprocessor.from_state(record["preprocessing"])
+        preprocessor = load_preprocessor(record["preprocessing"])
         network: Any = networks.create(
             "linear", inputs=preprocessor.spec, outputs=record["outputs"]
         )
@@ -327,6 +326,9 @@ class Vector(TensorStructure):
     def exporter(self, encoder: TableEncoder, names: Sequence[str] | None) -> Exporter:
         from ansatz.structures.vector.export import TableExporter
 
+        if isinstance(encoder.preprocessor, FormulaPreprocessor):
+            raise UsageError("a model with a formula cannot be exported: a graph has no splines.")
+
         return TableExporter(encoder, names)
 
 
@@ -352,7 +354,7 @@ def choose_bins(
     hundreds of columns would become thousands of features, millions of rows gigabytes.
     """
     embeds = "numeric_embedding" in (network_options or {})
-    if network != "mlp" or embeds:
+    if network != "mlp" or embeds or rows.formula is not None:
         return 0
     features = min(_FEATURES, _NUMBERS // max(len(rows), 1))
     bins = min(wanted, features // max(rows.numbers, 1))
