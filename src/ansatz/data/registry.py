@@ -11,6 +11,7 @@ import numpy as np
 from ansatz.data.bundles import BUNDLES, IMAGE_BUNDLES, ROWS
 from ansatz.data.download import find_bundle
 from ansatz.errors import UsageError
+from ansatz.facts import Facts, as_html, as_text
 from ansatz.registry import Registry
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ansatz.data.grids import Grids, Masks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """A table with a question.
 
@@ -53,6 +54,26 @@ class Dataset:
     splits: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     grids: "Grids | None" = None
     masks: "Masks | None" = None
+
+    def __repr__(self) -> str:
+        return as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._facts())
+
+    def _facts(self) -> tuple[str, Facts]:
+        rows, columns = self.frame.shape
+        size = "" if self.grids is None else f", grids of shape {self.grids.shape}"
+        target = self.target if isinstance(self.target, str) else ", ".join(self.target)
+        return f"Dataset '{self.name}': {rows:,} rows, {columns} columns{size}", [
+            ("target", target),
+            ("likelihood", self.likelihood),
+            ("columns", ", ".join(map(str, self.frame.columns[:20]))),
+            ("left out", ", ".join(self.exclude)),
+            ("splits", len(self.splits)),
+            ("about", self.description),
+            ("license", self.license),
+        ]
 
     def split(self, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Gives the row numbers (train, test) of the k-th published split."""

@@ -186,11 +186,13 @@ class AxesOptions(TypedDict, total=False):
     inference: Annotated[
         str,
         Option(
-            "How sure you need to be: point (one network) or ensemble. Default: point.",
+            "How sure you need to be: point or ensemble. Default: an ensemble for tables of up to "
+            "1,000 training rows, where no option of the training is set; else point.",
             MODEL,
-            default="point",
+            default="auto",
             metavar="NAME",
             common=True,
+            complete="inferences",
         ),
     ]
     options: Annotated[
@@ -421,6 +423,15 @@ class TrainingOptions(TypedDict, total=False):
             **_TRAINING,
         ),
     ]
+    teacher: Annotated[
+        Any,
+        Option(
+            "A saved model whose predictions of the rows are part of the loss (distillation).",
+            metavar="MODEL",
+            reads=str,
+            **_TRAINING,
+        ),
+    ]
     callbacks: Annotated[
         Sequence[Any] | None,
         Option("Callbacks that see each step (ansatz.training.Callback).", decides=False),
@@ -441,6 +452,8 @@ class TrainingSettings(TrainingOptions, total=False):
     folds: Annotated[int, Option("With all rows at once, folds that choose the number of steps.")]
     evaluations: Annotated[int, Option("How often the held-out rows are scored.")]
     dtype: Annotated[str, Option("float32 or float64, the type of the training.")]
+    teacher_temperature: Annotated[float, Option("Of a teacher of classes. Default: 2.")]
+    teacher_weight: Annotated[float, Option("Of the teacher in the loss. Default: 0.5.")]
     warm_start: Annotated[bool, Option("Begin with the weights of the last fit.")]
     n_jobs: Annotated[int, Option("Threads of the training.", decides=False)]
     verbose: Annotated[int, Option("Lines of progress.", decides=False)]
