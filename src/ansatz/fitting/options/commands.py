@@ -105,7 +105,8 @@ class OutcomeOptions(TypedDict, total=False):
     event: Annotated[
         str | None,
         Option(
-            "Survival: 1 where the target is the time of an event, 0 where the row was censored; "
+            "Survival: 1 (yes, true) where the target is the time of an event, 0 (no, false) where "
+            "the row was censored; "
             "or COL=VALUE.",
             **_OUTCOME,
         ),
