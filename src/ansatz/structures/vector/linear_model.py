@@ -76,7 +76,7 @@ def fit_linear_model(
             null=null,
             dispersion=dispersion,
             class_names=class_names,
-            covariance="model" if job.errors in (None, "classical") else job.errors,
+            covariance="model" if job.errors in (None, "classical") else job.errors,  # type: ignore[arg-type]
             groups=groups,
         )
         for y in (job.y.unbind(1) if job.target.shape else [job.y])
@@ -109,7 +109,7 @@ def fit_imputed_model(likelihood: Likelihood, job: Job, **options: Any) -> Linea
         for each in completed
     ]
     fits = [pool_fits(each) for each in zip(*(found.fits for found in found_each), strict=True)]
-    encoder: TableEncoder = found_each[0].posterior.encoder
+    encoder: TableEncoder = found_each[0].posterior.encoder  # type: ignore[assignment]
     return linear_baseline(encoder.preprocessor, fits, several=bool(job.target.shape))
 
 
