@@ -252,6 +252,9 @@ class Summary(Printed):
         ]
         if "concordance" in fit.measures:
             lines.append(f"Concordance: {fit.measures['concordance']:.4f}")
+        if "proportional_hazards_p" in fit.measures:
+            p = fit.measures["proportional_hazards_p"]
+            lines.append(f"Test of proportional hazards (Schoenfeld): p {_equals(p)}")
         return lines
 
     def _other_aic(self) -> str:
