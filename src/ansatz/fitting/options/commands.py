@@ -114,6 +114,14 @@ class OutcomeOptions(TypedDict, total=False):
     entry: Annotated[
         str | None, Option("Survival: the time from which the row was watched.", **_OUTCOME)
     ]
+    strata: Annotated[
+        str | None,
+        Option(
+            "Survival: cox has a baseline hazard for each value of this column, which is not a "
+            "feature.",
+            **_OUTCOME,
+        ),
+    ]
     lower: Annotated[str | None, Option("In place of --target: y lies above this.", **_OUTCOME)]
     upper: Annotated[
         str | None, Option("With --lower: and not above this; empty is open.", **_OUTCOME)
