@@ -175,7 +175,8 @@ def _make_weights(corpus: Path, work: Path, random: Random) -> Input:
     damage = random.choice((damage_bytes, damage_tensors if name[-1] == "s" else damage_members))
     (work / name).write_bytes(damage((corpus / name).read_bytes(), random))
     options = [*MODELS["images"].options, "--pretrained", name, "--quiet", "--out", "out"]
-    return Input(["fit", str(corpus / "images"), *options], (name,))
+    # Weights that are numbers, but too large to train with, are found in training.
+    return Input(["fit", str(corpus / "images"), *options], (name, "step 1: "))
 
 
 def _make_configuration(corpus: Path, work: Path, random: Random) -> Input:
@@ -216,7 +217,7 @@ FORMATS: dict[str, Maker] = {
     "ppm": files(("grey.pgm", "colours.ppm", "plain.pgm"), _grid_commands, damage_bytes, share=0.5),
     "nifti": files(("volume.nii", "volume.nii.gz"), _grid_commands, damage_bytes),
     "weights": Maker(_make_weights, 0.5),
-    "checkpoint": Maker(_make_checkpoint),
+    "checkpoint": Maker(_make_checkpoint, 0.7),
     "model": Maker(_make_model, 3.0),
     "configuration": Maker(_make_configuration),
 }

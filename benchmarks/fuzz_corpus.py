@@ -86,7 +86,7 @@ def _interrupt(command: list[str], run: Callable[[list[str]], int]) -> None:
 
     def save_and_stop(self: RunFolder, *arguments: Any, **options: Any) -> Any:
         RunFolder.save = save  # type: ignore[method-assign]  # a second signal ends it at once
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
         return save(self, *arguments, **options)
 
     RunFolder.save = save_and_stop  # type: ignore[method-assign]

@@ -9,6 +9,7 @@ import ansatz
 from ansatz import Classifier, Ranker, Regressor, SurvivalRegressor
 from ansatz.cli.main import run
 from ansatz.errors import UsageError
+from ansatz.fitting.recalibration import find_factor
 from ansatz.fitting.recipe import Recipe
 from ansatz.inference.left_out import plan_members
 from ansatz.likelihoods import NormalMixtureDistribution
@@ -95,6 +96,32 @@ def test_every_likelihood_is_fitted_served_and_saved(rows, tmp_path, name):
     assert getattr(again, "recalibration_", None) == getattr(model, "recalibration_", None)
     finite = [v for v in evaluated.values() if v is not None]
     assert finite and np.isfinite(finite).all()
+    if model.model_.likelihood.has_distribution:
+        _check_variances(model, rows["X"][:10])
+
+
+def _check_variances(model, X):
+    """The variance between the members, from their own predictions, and the rest."""
+    d = model.predict_dist(X, recalibrated=False)
+    parts = model.model_.posterior.components(model._given(X, None, None).rows)
+    means = torch.stack([part.distribution._centre for _, part in parts])
+    weights = torch.tensor([w for w, _ in parts]).to(means).reshape(-1, *(1,) * (means.ndim - 1))
+    naive = (weights * (means - (weights * means).sum(0)) ** 2).sum(0)
+    found = d.between_variance
+    if model.model_.likelihood_name == "von_mises":
+        assert bool(((found >= 0) & (found <= d.variance)).all())
+    else:
+        torch.testing.assert_close(found, naive)
+        assert bool((found > 0).any())
+    total = (found + d.within_variance)[found < d._scatter]
+    torch.testing.assert_close(total, d._scatter[found < d._scatter])
+
+
+def test_one_model_does_not_disagree_with_itself(rows):
+    model = Regressor("normal", epochs=2, widths=(4,)).fit(rows["X"], rows["number"])
+    d = model.predict_dist(rows["X"][:5])
+    assert d.between_variance.tolist() == [0] * 5
+    torch.testing.assert_close(d.within_variance, d.variance)
 
 
 def test_the_predictive_is_the_weighted_mixture_of_the_members(rows, trained):
@@ -251,3 +278,23 @@ def test_the_command_fits_and_predicts_with_an_ensemble(rows, tmp_path, command)
     assert '"inference": "ensemble"' in out
     status, out, err = command(*"predict model rows.csv --interval 0.9 --method conformal".split())
     assert status == 0 and "lower,upper" in out, err
+
+
+def test_a_small_ensemble_that_is_mostly_linear_holds_what_its_intervals_claim():
+    """Its factor is near the out-of-fold one: little of the mixture is averaged."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(2_200, 10))
+    y = X @ generator.normal(size=10) / 3 + generator.normal(size=len(X))
+    model = Regressor("normal", inference="ensemble").fit(X[:200], y[:200])
+    out = model.model_.out_of_fold
+    job = model.read(X[:200], y[:200])
+    assert out.weights[-1] > 0.5
+
+    def loss(factor):
+        parts = out._replace(factor=factor).served()
+        return torch.cat([law.loss(raw, job.y[rows]) for rows, law, raw in parts])
+
+    needed = find_factor(loss, torch.ones(200, dtype=torch.float64))
+    assert model.recalibration_.value == pytest.approx(needed, rel=0.06)
+    lower, upper = model.interval(X[200:], 0.9).T
+    assert 0.87 < ((lower <= y[200:]) & (y[200:] <= upper)).mean() < 0.93

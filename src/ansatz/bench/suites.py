@@ -30,6 +30,9 @@ SUITES = {
     "start": Suite("speed", "start", "ansatz --help beside an empty application"),
     "ensemble": Suite("speed", "ensemble", "ten members together and in turn"),
     "memory": Suite("speed", "memory", "a 2 GB CSV in 1 GB of memory", False),
+    "coverage": Suite(
+        "coverage", "coverage", "90 % intervals and calibration slopes of simulated rows", False
+    ),
     "quality-uci": Suite("tables", "quality_uci", "five UCI tables, 20 published splits", False),
     "quality-survival": Suite("tables", "quality_survival", "METABRIC and GBSG, five seeds", False),
     "quality-tables": Suite(

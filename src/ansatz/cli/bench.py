@@ -19,8 +19,8 @@ def bench(
         list[str] | None,
         typer.Argument(
             help="speed-large, speed-tiny, start, ensemble (these by default), memory, "
-            "quality-uci, quality-survival, quality-tables, speed-images, quality-images, "
-            "quality-segmentation, all."
+            "coverage, quality-uci, quality-survival, quality-tables, speed-images, "
+            "quality-images, quality-segmentation, all."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -38,7 +38,8 @@ def bench(
         str, typer.Option(help="Of the quality suites of tables: ensemble or point.")
     ] = "ensemble",
     only: Annotated[
-        str | None, typer.Option(help="Cases or data sets of a suite of images: mnist,cifar10.")
+        str | None,
+        typer.Option(help="Cases or data sets of a suite: mnist,cifar10."),
     ] = None,
     examples: Annotated[
         int | None, typer.Option(min=1, help="Images of speed-images, for a quick look.")
@@ -59,6 +60,7 @@ def bench(
     Example:
         ansatz bench speed-tiny start
         ansatz bench quality-uci --splits 0-4 --record
+        ansatz bench coverage --only normal-100-5,gamma-200-30 --splits 0-9 --record
         ansatz bench quality-images --only mnist --splits 0 --record
         ansatz bench all --json
     """

@@ -28,6 +28,7 @@ from ansatz.cli.export import export
 from ansatz.cli.fit import fit
 from ansatz.cli.inspect import inspect
 from ansatz.cli.list import list_names
+from ansatz.cli.options import ShortHelp
 from ansatz.cli.output import print_note, printable
 from ansatz.cli.predict import predict
 from ansatz.cli.report import report
@@ -87,7 +88,7 @@ for _name, _function in (
     ("show", show),
     ("verify", verify),
 ):
-    app.command(_name)(_function)
+    app.command(_name, cls=ShortHelp if hasattr(_function, "rare") else None)(_function)
 app.add_typer(data_app, name="data")
 app.add_typer(demo_app, name="demo")
 app.command("bench")(bench)

@@ -23,8 +23,10 @@ class Arguments(TypedDict, total=False):
             arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
         network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
             the default of what X looks like.
-        inference: ``"point"``: one weight vector, the penalised maximum-likelihood estimate;
-            ``"ensemble"``: the mixture of several that stop on different rows.
+        inference: ``"auto"``: an ensemble for tables of up to 1,000 rows where no option of the
+            training is set, else one network; ``"point"``: one weight vector, the penalised
+            maximum-likelihood estimate; ``"ensemble"``: the mixture of several that stop on
+            different rows.
         members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
         calibration: share of the rows that conformal intervals are measured on.
         widths: hidden units per layer.
@@ -52,6 +54,10 @@ class Arguments(TypedDict, total=False):
         min_improvement: what counts as progress: a validation loss that is lower by this (by this
             share of the gain since the first evaluation, where that is below 1); 0 for any.
         dtype: ``"float32"`` or ``"float64"``, the type of the training.
+        teacher: a fitted estimator, or the folder of a saved model, whose predictions of the rows
+            are part of the loss (distillation).
+        teacher_temperature: of a teacher of classes; 2 if not given.
+        teacher_weight: of the teacher in the loss, in [0, 1]; 0.5 if not given.
         callbacks: of :class:`~ansatz.training.Callback`, which see each step and evaluation.
         quantile: True, or the columns, whose heavy tails are mapped to normal scores.
         bins: bins into which the range of each number is cut, as features beside the number, so
@@ -62,6 +68,8 @@ class Arguments(TypedDict, total=False):
         errors: standard errors of a linear model: ``"classical"``, ``"HC0"`` to ``"HC3"``, which
             allow any variance, or ``"cluster"``, which allows dependence within ``groups``; by
             default the latter where ``fit`` gets groups.
+        impute: completed tables of a linear model: missing values are imputed that often by
+            chained equations, and the fits pooled by Rubin's rules; 20 is usual.
         augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
             allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
             of :mod:`ansatz.data.augmentation`; None follows the recipe.
@@ -105,11 +113,15 @@ class Arguments(TypedDict, total=False):
     patience: int | None
     min_improvement: float | None
     dtype: str | None
+    teacher: Any
+    teacher_temperature: float | None
+    teacher_weight: float | None
     callbacks: Sequence[Callback] | None
     quantile: bool | Sequence[str]
     bins: int | None
     formula: str | None
     errors: str | None
+    impute: int | None
     augment: Augment | None
     pretrained: str | Path | None
     freeze: str | int | Sequence[int] | None
@@ -123,7 +135,7 @@ class Arguments(TypedDict, total=False):
 
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(Arguments.__annotations__),
-    **{"x": "auto", "network": "auto", "inference": "point", "device": "auto"},
+    **{"x": "auto", "network": "auto", "inference": "auto", "device": "auto"},
     **{"quantile": False, "warm_start": False, "random_state": 0, "verbose": 0},
 }
 

@@ -47,6 +47,16 @@ class LikelihoodChoice(NamedTuple):
     explanation: str
     notes: tuple[str, ...]
 
+    def plain(self) -> dict[str, Any]:
+        """The choice as plain JSON, from which ``of`` makes it again."""
+        return {**self._asdict(), "table": self.to_dicts(), "notes": list(self.notes)}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> "LikelihoodChoice":
+        """The choice that ``plain`` wrote down."""
+        table = tuple(LikelihoodScore(**row) for row in record["table"])
+        return cls(record["likelihood"], table, record["explanation"], tuple(record["notes"]))
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """The table as plain JSON, simplest likelihood first."""
         return [row._asdict() for row in self.table]

@@ -2,6 +2,7 @@
 
 import difflib
 import fnmatch
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ class ColumnRoles(BaseModel):
 
     def check(self, frame: pd.DataFrame, origin: str) -> None:
         """Every column that is named exists, and none has two uses."""
-        self._check_together()
+        self._check_together(frame)
         used: dict[str, str] = {}
         for use, names in self._names(frame):
             for name in names:
@@ -104,14 +105,16 @@ class ColumnRoles(BaseModel):
             return frame
         return frame.assign(**{name: rule.read(frame[name]) for name, rule in present.items()})
 
-    def _check_together(self) -> None:
+    def _check_together(self, frame: pd.DataFrame) -> None:
         """Options that need or exclude each other."""
         if (self.lower is None) != (self.upper is None):
             raise UsageError("--lower and --upper go together: the outcome lies between the two.")
         if self.lower is not None and (self.target or self.event is not None):
             raise UsageError("--lower and --upper take the place of --target and --event.")
         if not self.target and self.lower is None:
-            raise UsageError("no target: name the column to predict with --target.")
+            raise UsageError(
+                f"no target: name the column to predict with --target. {listed_columns(frame)}"
+            )
         if self.is_survival and len(self.target) > 1:
             raise UsageError("one --target, the time, goes with --event or --entry.")
         if self.trials is not None and (len(self.target) > 1 or self.is_survival):
@@ -243,7 +246,14 @@ def near_columns(name: str, frame: pd.DataFrame) -> str:
     """Suggests the nearest column to a wrong name, or lists the first twenty."""
     names = [str(column) for column in frame.columns]
     near = difflib.get_close_matches(name, names, n=1)
-    return f"Did you mean '{near[0]}'?" if near else f"Columns: {', '.join(names[:20])}."
+    return f"Did you mean '{near[0]}'?" if near else listed_columns(names)
+
+
+def listed_columns(names: Iterable[Any]) -> str:
+    """Lists the first twenty columns."""
+    found = [str(name) for name in names]
+    more = f" and {len(found) - 20} more" if len(found) > 20 else ""
+    return f"Columns: {', '.join(found[:20])}{more}."
 
 
 def read_numbers(frame: pd.DataFrame, name: str, *, least: float | None) -> NDArray[np.float64]:

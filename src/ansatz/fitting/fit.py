@@ -31,6 +31,7 @@ from ansatz.fitting.split import (
     warn_of_duplicates,
 )
 from ansatz.fitting.task import Task, task_of
+from ansatz.inference.registry import AUTO, DEFAULT, MOST_ROWS
 from ansatz.storage.json_file import plain
 from ansatz.training.machine import by_first, in_all_processes
 
@@ -84,6 +85,7 @@ def _fit(
     if folds is not None and problem.column_roles.time is not None:
         raise UsageError("--folds mixes past and future; with --time use --test.")
     share = test if folds is None else 0.0
+    task = task.settle(job, job.mass * (1 - share))
     holdout = holdout_share(job, task, share)  # of the likelihood before rows choose one
     rows = task.structure.split(problem, task, job, share)
     if rows is None:
@@ -108,10 +110,12 @@ def _fit(
         *([] if problem.part is None else [note_on_parts(own, len(rows.test.y))]),
         *seen,
         *_notes_on(choice, number is not None),
+        *_note_on_inference(request, model),
         *model.encoder.notes,
         *model.notes,
         *model.outcome.notes(model),
         *scores.messages,
+        *_second_opinion(request, model, rows),
         *_duplicates(model, job, keys, rows.parts),
     ]
     result = Fit(
@@ -121,7 +125,7 @@ def _fit(
         network=model.network_name,
         parameters=model.estimated,
         likelihood=model.likelihood_name,
-        inference=task.settings.inference,
+        inference=model.task.settings.inference,
         rows=rows.counts,
         metrics=scores.metrics,
         linear=scores.linear,
@@ -174,6 +178,17 @@ def _choose(problem: Problem, task: Task, learn: Job) -> tuple[LikelihoodChoice 
     return choices[0] if choices else None, task.change(likelihood=likelihood)
 
 
+def _note_on_inference(request: Request, model: Model) -> list[str]:
+    """Reports an inference that was chosen by the number of rows."""
+    name = model.task.settings.inference
+    if request.options["inference"] != AUTO or name == DEFAULT:
+        return []
+    return [
+        f"inference {name}: the default for tables of up to {MOST_ROWS:,} training rows "
+        f"(one network: --inference {DEFAULT})."
+    ]
+
+
 def note_on_parts(given: bool, count: int) -> str:
     """Reports whether the data's own parts for training and test were used."""
     if given:
@@ -191,6 +206,13 @@ def _notes_on(choice: LikelihoodChoice | None, folds: bool) -> list[str]:
             f"that, name it: --likelihood {choice.likelihood}."
         )
     return notes
+
+
+def _second_opinion(request: Request, model: Model, rows: SplitJob) -> list[str]:
+    """Compares a likelihood that nobody named with a simpler model on the test rows."""
+    if request.options["likelihood"] is not None or not len(rows.test.y):
+        return []
+    return by_first(lambda: model.outcome.second_opinion(model, rows.learn, rows.test))
 
 
 def _scores(model: Model, job: Job, rows: SplitJob, number: NDArray[np.intp] | None) -> Scores:

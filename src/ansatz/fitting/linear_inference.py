@@ -32,9 +32,10 @@ def estimates_of(model: "Model") -> Estimates:
 def mean_interval_of(model: "Model", given: "Given", level: float) -> NDArray[np.float64]:
     """The confidence interval of the mean of each row, ``(N, 2)``, ``(N, K, 2)`` for classes."""
     estimates = estimates_of(model)
-    raw = model.posterior.predictive(given.rows, given.offset).raw
-    (x,) = model.encoder.inputs(given.rows, notes=[])
-    found = mean_interval(estimates, model.likelihood, x, raw, level)
+    trained = model.posterior.networks[0]
+    inputs = model.encoder.inputs(given.rows, notes=[])
+    raw = trained(inputs, given.offset)
+    found = mean_interval(estimates, trained.likelihood, inputs[0], raw, level)
     ends: NDArray[np.float64] = torch.stack([found.lower, found.upper], -1).numpy()
     return ends
 
@@ -52,16 +53,15 @@ def margins_of(
     chosen = _values(frame[column]) if values is None else list(values)
     if not chosen:
         raise UsageError(f"column '{column}' has no values to compare.")
-    settings = []
+    settings, trained = [], model.posterior.networks[0]
     for value in chosen:
         moved = rows.like(frame.assign(**{column: value}))
-        raw = model.posterior.predictive(moved, given.offset).raw
-        (x,) = model.encoder.inputs(moved, notes=[])
+        inputs = model.encoder.inputs(moved, notes=[])
         name = f"{column} = {value:.4g}" if isinstance(value, float) else f"{column} = {value}"
-        settings.append(Setting(name, x, raw))
+        settings.append(Setting(name, inputs[0], trained(inputs, given.offset)))
     labels = model.outcome.labels
     names = None if labels is None else [str(label) for label in labels]
-    return marginal_means(estimates, model.likelihood, settings, level=level, class_names=names)
+    return marginal_means(estimates, trained.likelihood, settings, level=level, class_names=names)
 
 
 def _values(cells: "pd.Series") -> list[Any]:

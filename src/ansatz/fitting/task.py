@@ -18,8 +18,16 @@ from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe, one_line
 from ansatz.fitting.recipe_options import RecipeOptions
-from ansatz.fitting.request import Request, fit_settings, refuse_foreign, settings_of
+from ansatz.fitting.request import (
+    Request,
+    fit_settings,
+    refuse_foreign,
+    settings_of,
+    settings_with,
+)
+from ansatz.fitting.unknown_settings import refuse_unknown
 from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods.registry import current_dispersion
 from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import Penalty, choose_device
 
@@ -66,6 +74,13 @@ _FIELDS = {  # arguments of an estimator that are fields of their own
 ARGUMENTS = _FIELDS | {"x"}  # of estimators that no owner of options declares
 
 
+_REGISTRIES = {
+    "likelihood": likelihoods.registry,
+    "network": networks.registry,
+    "inference": inference.registry,
+}
+
+
 @dataclass(frozen=True)
 class Settings:
     """The answers and options of one fit; they are checked when a fit needs them, not before.
@@ -87,7 +102,7 @@ class Settings:
 
     likelihood: str | Likelihood = "normal"
     network: str | nn.Module = "auto"
-    inference: str = "point"
+    inference: str = inference.DEFAULT
     likelihood_options: Mapping[str, Any] = field(default_factory=dict)
     network_options: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -98,6 +113,8 @@ class Settings:
     progress: int | str = 0
 
     def __post_init__(self) -> None:
+        for name, registry in _REGISTRIES.items():  # in any spelling
+            object.__setattr__(self, name, registry.canonical(getattr(self, name)))
         for name in ("likelihood_options", "network_options"):
             given = getattr(self, name)
             if not isinstance(given, Mapping):
@@ -191,6 +208,16 @@ class Settings:
         }
 
 
+# Options that steer the training of one network, besides those of its encoder.
+STEERING = {*RecipeOptions._fields, "warm_start", "pretrained", "freeze"} - {"bins"}
+
+
+def inference_of(name: str) -> Inference:
+    """The inference by name; before rows have chosen one, the plain one."""
+    found: Inference = inference.create(inference.DEFAULT if name == inference.AUTO else name)
+    return found
+
+
 class Task(NamedTuple):
     """A structure, an outcome and an inference; the outcome knows what it has read."""
 
@@ -203,7 +230,31 @@ class Task(NamedTuple):
     def of(cls, structure: str, outcome: Outcome, settings: Settings) -> "Task":
         """The task of a structure and an inference by name."""
         return cls(
-            structures.create(structure), outcome, inference.create(settings.inference), settings
+            structures.create(structure), outcome, inference_of(settings.inference), settings
+        )
+
+    def settle(self, job: Job, rows: float | None = None) -> "Task":
+        """Chooses the inference by the training rows, where none was asked for.
+
+        Args:
+            job: the rows.
+            rows: the sum of the weights of those that are trained on; None for all.
+        """
+        settings = self.settings
+        if settings.inference != inference.AUTO:
+            return self
+        target, likelihood = job.target, self.likelihood(job.target)
+        default = self.structure.solves and target.axis == "row" and job.rows.has_features
+        same = settings.network in ("auto", self.structure.network(target.axis))
+        given = [name for name in STEERING if settings.options.get(name) not in (None, False)]
+        name = inference.choose(
+            job.mass if rows is None else rows,
+            networks=default and same and likelihood.additive and likelihood.has_distribution,
+            steered=bool(given or settings.network_options),
+            members=settings.options.get("members") is not None,
+        )
+        return self._replace(
+            inference=inference.create(name), settings=settings.change(inference=name)
         )
 
     def change(self, **settings: Any) -> "Task":
@@ -223,6 +274,34 @@ class Task(NamedTuple):
         likelihood = copy.deepcopy(self.outcome.likelihood(self.settings, target, few=few))
         likelihood.outputs(target)
         return likelihood
+
+    def suited(self, likelihood: Likelihood, job: Job) -> Likelihood:
+        """The likelihood that a network given as a module has outputs for.
+
+        A module decides what it predicts: as many raw numbers per outcome as it gives.
+        """
+        network = self.network(job.target)
+        if isinstance(network, str) or not job.rows.has_features:
+            return likelihood
+        if next(network.parameters(), None) is None:  # refused where it is built
+            return likelihood
+        variants = self.outcome.variants(likelihood, self.settings)
+        if len(variants) == 1:
+            return likelihood
+        found = self.structure.count_outputs(network, job, self.recipe(job), self.settings.options)
+        counts = [each.outputs(job.target) * math.prod(job.target.shape) for each in variants]
+        if found in counts:
+            return variants[counts.index(found)]
+        named = [
+            f"{count} ({each.name}, dispersion {d})"
+            if (d := current_dispersion(each))
+            else f"{count} ({each.name})"
+            for count, each in zip(counts, variants, strict=True)
+        ]
+        raise UsageError(
+            f"the network {type(network).__name__} gives {found} numbers per row; the outcome "
+            f"takes {' or '.join(named)}. Build it with one of these numbers of outputs."
+        )
 
     # The network and its recipe.
 
@@ -316,8 +395,8 @@ class Task(NamedTuple):
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "layout", "penalty", "prior"}
-_OF_LINEAR |= {"unranked"}
+_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "penalty"}
+_OF_LINEAR |= {"prior", "unranked"}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:
@@ -377,6 +456,7 @@ def settings_for(
     others = {
         name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known
     }
+    refuse_unknown(others, takes, network, known & settings_with(structure.name))
     if network == "linear" and structure.solves:
         _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
     return Settings(

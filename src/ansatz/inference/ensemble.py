@@ -1,5 +1,6 @@
 """Several networks trained from different starts on different rows, mixed and recalibrated."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -18,14 +19,22 @@ from ansatz.fitting.contracts.inference import (
 )
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
-from ansatz.fitting.job import Job, take
+from ansatz.fitting.job import Job, take, thinned
 from ansatz.fitting.model import PointPosterior, Trained
-from ansatz.fitting.recalibration import Recalibration, find_factor, for_mixture, kind_of, mean_of
+from ansatz.fitting.recalibration import (
+    Recalibration,
+    find_factor,
+    for_dispersion,
+    for_mixture,
+    kind_of,
+    mean_of,
+    optimism,
+)
 from ansatz.fitting.recipe import FEW, SMALL, Recipe
 from ansatz.fitting.recipe_options import require_members
 from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
-from ansatz.inference.combination import probability_of_best, stack_weights
+from ansatz.inference.combination import Combination, probability_of_best, stack_weights
 from ansatz.inference.ensemble_posterior import EnsemblePosterior
 from ansatz.inference.left_out import (
     Fold,
@@ -44,7 +53,7 @@ from ansatz.storage import load_into
 from ansatz.training import History, Supervised, choose_device
 
 IN_TURN = "members were trained one after another, which takes longer: all at once are trained by "
-IN_TURN += "AdamW, without a penalty, at a rate that is a function of the step."
+IN_TURN += "AdamW, without a penalty or a teacher, at a rate that is a function of the step."
 
 
 class Ensemble(Inference):
@@ -87,7 +96,7 @@ class Ensemble(Inference):
         plain = (
             likelihood.additive and not job.target.classes and plan.options.get("dropout") is None
         )
-        mixed = rows is not None and plain and _can_be_together(plan.recipe)
+        mixed = rows is not None and plain and _can_be_together(plan)
         members = plan_members(job, plan.recipe, plan.seed, mixed=mixed)
         trained, history = _train(plan, job, likelihood, members, encoder, rows)
         models = [PointPosterior(structure, encoder, each, plan.options) for each in trained]
@@ -99,7 +108,7 @@ class Ensemble(Inference):
         else:
             job, evaluated = evaluate_elements(job, members, models, plan.seed)
         fitted = combine(job, models, members, linear, evaluated, history, plan.seed)
-        return fitted if _can_be_together(plan.recipe) else fitted._replace(notes=(IN_TURN,))
+        return fitted if _can_be_together(plan) else fitted._replace(notes=(IN_TURN,))
 
     def rebuild(
         self,
@@ -133,9 +142,11 @@ class Ensemble(Inference):
         return posterior
 
 
-def _can_be_together(recipe: Recipe) -> bool:
-    """Tests whether the step of all members can do what a recipe asks for."""
-    return recipe.is_plain and not hasattr(optim.schedules.get(recipe.schedule), "observe")
+def _can_be_together(plan: TrainingPlan) -> bool:
+    """Tests whether the step of all members can do what a plan asks for."""
+    if plan.options.get("teacher") is not None or not plan.recipe.is_plain:
+        return False
+    return not hasattr(optim.schedules.get(plan.recipe.schedule), "observe")
 
 
 def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -157,7 +168,7 @@ def _train(
     objective.likelihood.relax_shapes()
     networks = [_member(plan, job, encoder, objective, n) for n in range(len(members))]
     on_cpu = choose_device(plan.trainer_options.get("device", "auto")).type == "cpu"
-    together = _can_be_together(plan.recipe) and MemberStep.supports(networks[0], objective)
+    together = _can_be_together(plan) and MemberStep.supports(networks[0], objective)
     if not on_cpu or not together:
         starts = [(member, objective) for member in networks]
         return _in_turn(plan, job, likelihood, members, encoder, starts)
@@ -292,33 +303,62 @@ def combine(
             weight = _row_weights(job, evaluated, share)
             evaluated = evaluated._replace(weights=stack_weights(scores, weight))
         recalibration = _recalibrate(job, evaluated, _row_weights(job, evaluated, share))
-        if recalibration is not None and folds > 1 and evaluated.who.shape[1] == 1:
-            gap = _disagreement(job, models, share) if recalibration.kind == "scale" else 0.0
-            value = for_mixture(recalibration.kind, recalibration.value, gap)
-            recalibration = recalibration._replace(value=value)
-    factor = 1.0 if recalibration is None else recalibration.value
-    evaluated = evaluated._replace(factor=factor)
     weights = evaluated.weights[: len(models) // folds].repeat_interleave(folds) * share / folds
     everyone = models
     if linear is not None:
         everyone = [*models, linear]
         networks = weights * (1 - evaluated.weights[-1]) / weights.sum()
         weights = torch.cat([networks, evaluated.weights[-1:]])
+    if recalibration is not None and folds > 1:
+        value = _served_factor(job, everyone, weights, evaluated, recalibration)
+        recalibration = recalibration._replace(value=value)
+    factor = 1.0 if recalibration is None else recalibration.value
     posterior = EnsemblePosterior(everyone, weights, factor)
-    return Fitted(posterior, history, evaluated, recalibration)
+    return Fitted(posterior, history, evaluated._replace(factor=factor), recalibration)
 
 
-def _disagreement(job: Job, models: list[PointPosterior], share: Tensor) -> float:
-    """The mean over rows of the variance between members over that within them."""
-    inputs = models[0].encoder.inputs(job.rows, notes=[])
+MOST_ROWS = 2_000  # on which the members' disagreement is measured
+
+
+def _served_factor(
+    job: Job,
+    models: list[PointPosterior],
+    weights: Tensor,
+    evaluated: MemberPredictions,
+    found: Recalibration,
+) -> float:
+    """The factor of the mixture of all members, from that of the out-of-fold predictive."""
+    if found.kind == "temperature":
+        # A mixture is flatter than its members: half of a flattening, all of a sharpening.
+        return min(found.value, math.sqrt(found.value))
+    some = thinned(job, MOST_ROWS)
     with torch.no_grad():
-        distributions = [m.likelihood.distribution(m.answer(inputs, job.offset)) for m in models]
-    weight = (share / share.sum()).reshape(-1, *(1,) * distributions[0].mean.ndim)
-    means = torch.stack([each.mean for each in distributions])
-    within = (weight * torch.stack([each.variance for each in distributions])).sum(0)
-    between = (weight * (means - (weight * means).sum(0)) ** 2).sum(0)
-    ratio = torch.nan_to_num(between / within, nan=0.0, posinf=0.0)
-    return float(ratio.clamp(max=10).mean())
+        raws = [model.predictive(some.rows, some.offset, notes=[]).raw for model in models]
+    networks = torch.tensor([model.encoder is models[0].encoder for model in models])
+    share, count = float(weights[networks].sum() / weights.sum()), int(networks.sum())
+    groups = evaluated.who.shape[1]
+    picked = (count - groups) / (groups * (count - 1))  # of B, in a mean of so many members
+
+    def variance(factor: float) -> Tensor:
+        mixed = Combination([model.likelihood for model in models], weights, factor)
+        with torch.no_grad():
+            return mixed.likelihood.distribution(mixed.serve(raws)).variance.flatten()
+
+    removed = share**2 * picked * _between(models, raws, weights * networks).flatten()
+    g = optimism(job.mass / count * groups, share)
+    if found.kind == "dispersion":
+        return for_dispersion(found.value, variance, removed, g)
+    ratio = torch.nan_to_num(removed / variance(1.0), nan=0.0, posinf=0.0)
+    return for_mixture(found.value, float(ratio.mean()), g)
+
+
+def _between(models: list[PointPosterior], raws: list[Tensor], weights: Tensor) -> Tensor:
+    """The variance between the means of members, ``(N, ...)``."""
+    pairs = zip(models, raws, strict=True)
+    with torch.no_grad():
+        means = torch.stack([m.likelihood.distribution(raw).mean for m, raw in pairs])
+    weight = (weights / weights.sum()).reshape(-1, *(1,) * (means.ndim - 1))
+    return (weight * (means - (weight * means).sum(0)) ** 2).sum(0)
 
 
 def _dropout_shares(

@@ -7,6 +7,29 @@ registry = Registry(
     {"point": "ansatz.inference.point:Point", "ensemble": "ansatz.inference.ensemble:Ensemble"},
 )
 DEFAULT = "point"
+AUTO = "auto"  # chosen by the number of rows
+MOST_ROWS = 1_000  # of a default ensemble: one network is worse than ten, and ten take seconds
+FEWEST_ROWS = 50  # of a default ensemble: five in a fold
+
+
+def choose(rows: float, *, networks: bool, steered: bool, members: bool) -> str:
+    """Chooses the inference that was not asked for.
+
+    Up to 1,000 training rows of a table it is the ensemble: on few rows it is better than one
+    network and than the linear model, which it contains, and its intervals hold what they claim
+    (``ansatz bench coverage``). One network is left where the ensemble has no out-of-fold scores
+    to be mixed by, and where options steer the training of a network.
+
+    Args:
+        rows: sum of the weights of the training rows.
+        networks: whether default networks of a likelihood that scores row by row are fitted.
+        steered: whether options of the training or the network were set.
+        members: whether a number of members was set.
+    """
+    few = FEWEST_ROWS <= rows <= MOST_ROWS and networks and not steered
+    return "ensemble" if members or few else DEFAULT
+
+
 create = registry.create
 names = registry.names
 register = registry.register

@@ -111,6 +111,8 @@ class Averaged(Likelihood):
         mixed: Distribution
         if type(self.likelihood) is Normal:  # with closed forms of its quantiles and its crps
             mixed = _normal_mixture(parts, self.log_weights)
+            weights = self.log_weights.exp().tolist()
+            mixed.members = lambda: list(zip(weights, parts, strict=True))
         elif isinstance(parts[0], VectorDistribution):
             mixed = VectorMixture(parts, self.log_weights)
         elif isinstance(parts[0], OrdinalDistribution):

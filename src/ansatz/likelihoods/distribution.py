@@ -78,6 +78,7 @@ class Distribution:
     symmetric = False  # True: the median is the mode
     lower, upper = -math.inf, math.inf  # the support's ends
     reparameterized = True  # False: probability that moves between values, rsample has no gradient
+    members: "Callable[[], list[tuple[float, Distribution]]] | None" = None  # of an ensemble
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Lets the methods of every distribution take arrays, which they define for tensors."""
@@ -111,6 +112,38 @@ class Distribution:
     def variance(self) -> Tensor:
         """E[(Y - E Y)^2]; infinite where it does not exist."""
         raise TypeError(f"{type(self).__name__} defines no variance.")
+
+    @property
+    def between_variance(self) -> Tensor:
+        r"""The variance of the members' means: how much an ensemble disagrees; 0 for one model.
+
+        .. math:: \sum_s \pi_s (m_s - \bar m)^2
+
+        Of classes and rankings, that of each probability, ``(..., K)``.
+        """
+        if self.members is None:
+            return torch.zeros_like(self._scatter)
+        return self._between(self.members())
+
+    @property
+    def within_variance(self) -> Tensor:
+        """The rest of the variance, which more data would not remove."""
+        return (self._scatter - self.between_variance).clamp(min=0)
+
+    @property
+    def _centre(self) -> Tensor:
+        return self.mean
+
+    @property
+    def _scatter(self) -> Tensor:
+        return self.variance
+
+    def _between(self, members: "list[tuple[float, Distribution]]") -> Tensor:
+        centres = torch.stack([member._centre for _, member in members])  # (S, ...)
+        weights = torch.tensor([weight for weight, _ in members]).to(centres)
+        weights = weights.reshape(-1, *(1,) * (centres.ndim - 1))
+        mean = (weights * centres).sum(0)
+        return (weights * (centres - mean) ** 2).sum(0)
 
     @property
     def mode(self) -> Tensor:

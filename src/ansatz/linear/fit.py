@@ -20,6 +20,7 @@ from ansatz.linear.linear_fit import LinearFit
 from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
 from ansatz.linear.messages import explain
 from ansatz.linear.naming import direction_of, output_names, scales_of
+from ansatz.linear.overdispersion import explain_overdispersion
 from ansatz.linear.robust import ROBUST, df_statistics, explain_groups, robust_covariance
 from ansatz.linear.row_loss import Constants
 
@@ -191,9 +192,14 @@ class LinearFitting:
             messages=(
                 *explain(model, self.design, found, self.observations, errors),
                 *explain_groups(self.covariance, self.rows.group),
+                *(self._overdispersion() if null else ()),
             ),
             df_statistics=df_statistics(self.covariance, self.rows.group),
         )
+
+    def _overdispersion(self) -> list[str]:
+        arguments = (self.likelihood, self.raw, self.rows, self.rank, self.covariance)
+        return explain_overdispersion(*arguments) if self.found.location.converged else []
 
     def _scales(self, likelihood: Likelihood) -> dict[str, float]:
         raw = self.raw[:1]

@@ -21,6 +21,7 @@ from ansatz.fitting.out_of_fold import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
 from ansatz.likelihoods.cox import out_of_fold_log_risks
+from ansatz.outcomes.cox_comparison import compare_with_cox
 from ansatz.outcomes.survival_metrics import (
     Followed,
     evaluate_survival,
@@ -129,6 +130,18 @@ class SurvivalTime(Outcome):
                 own, ((ins, out, other[:, 0]) for ins, out, other in folds)
             )
             likelihood.set_baseline(fair, job.y, job.weight)
+
+    def second_opinion(self, model: Model, learn: Job, test: Job) -> list[str]:
+        """Compares the order of the test rows with that of the linear Cox model."""
+        likelihood = model.likelihood
+        if isinstance(likelihood, Cox) or self.causes > 1 or not model.structure.solves:
+            return []
+        served = model.predictive(test.rows, test.offset, notes=[])
+        risk = risk_of(*served, self.followed.horizon)
+        found = compare_with_cox(
+            model.structure, served.likelihood, risk, learn, test, model.task.settings.seed
+        )
+        return [found.note] if found is not None and found.note else []
 
     # Predictions.
 

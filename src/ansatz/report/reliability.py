@@ -131,7 +131,7 @@ def section(evidence: Evidence) -> Section | None:
         return None
     asked = questions(evidence)
     weight = evidence.weight.numpy()
-    found = {q.name: _reliability(q, weight, evidence.seed) for q in asked}
+    found = {q.name: reliability_of(q, weight, evidence.seed) for q in asked}
     brier = {q.name: decompose(q.event, q.probability, weight=weight) for q in asked}
     log = {q.name: decompose(q.event, q.probability, "log", weight=weight) for q in asked}
     several = len(asked) > 1
@@ -157,7 +157,8 @@ def section(evidence: Evidence) -> Section | None:
     return Section("Reliability of the probabilities", _lead(asked, brier, found), parts)
 
 
-def _reliability(q: Question, weight: Numbers, seed: int) -> Reliability:
+def reliability_of(q: Question, weight: Numbers, seed: int) -> Reliability:
+    """Computes the reliability of one question's probabilities."""
     resamples = 200 if len(q.event) <= 20_000 else 60
     return reliability(q.event, q.probability, weight=weight, seed=seed, resamples=resamples)
 

@@ -1,5 +1,6 @@
 """Objectives: what is minimised and evaluated, and the contract of a step."""
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -160,6 +161,11 @@ class Supervised(nn.Module):
 def is_additive(objective: nn.Module) -> bool:
     """Tests whether the loss of a batch is the sum of its rows' losses, however it is split."""
     return bool(getattr(getattr(objective, "likelihood", None), "additive", True))
+
+
+def least_loss(objective: nn.Module) -> float:
+    """The least loss that a prediction can have; minus infinity where there is none."""
+    return float(getattr(getattr(objective, "likelihood", None), "least_loss", -math.inf))
 
 
 def observed(target: Any, weight: Tensor) -> Any:

@@ -12,14 +12,16 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
+from ansatz.facts import Facts, as_html, as_text
 from ansatz.networks.transfer import rests
+from ansatz.registry import load
 from ansatz.training.machine import is_sharded
 from ansatz.training.objectives import Step
 
 Record = dict[str, float | int | bool | None]
 
 
-@dataclass
+@dataclass(repr=False)
 class History:
     """The evaluations of a run, its stop reason and notes.
 
@@ -53,6 +55,28 @@ class History:
     epochs: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._facts())
+
+    def _facts(self) -> tuple[str, Facts]:
+        kept = "" if self.best_step is None else f"step {self.best_step:,}"
+        if kept and self.best_loss is not None:
+            kept += f", validation loss {self.best_loss:.5g}"
+        length = f"{self.steps:,} steps, {self.epochs:,} epochs, {self.seconds:.3g} seconds"
+        return f"History: {length}", [
+            ("stopped by", self.stop_reason),
+            ("weights kept", kept),
+            ("evaluations", len(self.records)),
+            ("notes", " ".join(self.notes)),
+        ]
+
+    def plot(self) -> Any:
+        """Draws the losses during training: a matplotlib figure (``.savefig("curves.png")``)."""
+        return load("ansatz.report.plots:plot_history")(self)
 
     def losses(self, name: str) -> list[float | int | bool | None]:
         """Gives one column of the records."""
@@ -162,13 +186,20 @@ class EarlyStopping:
     with :math:`m` the ``min_improvement`` and :math:`l_1` the first loss. The measure does not
     change with the unit of the loss while its gain is below 1, and is never more than m nats per
     row. Any new lowest loss is still the best one, whose weights are kept.
+
+    Where losses have a least value (0 for the probabilities of classes), it also stops after a
+    tenth of the patience, and at least 3 evaluations in a row, within m of that value: the rest
+    of the training can improve the loss by no more than m.
     """
 
-    def __init__(self, patience: int | None, min_improvement: float = 0.0) -> None:
+    def __init__(
+        self, patience: int | None, min_improvement: float = 0.0, least_loss: float = -math.inf
+    ) -> None:
         check_stopping(patience, min_improvement)
         self.patience, self.min_improvement = patience, min_improvement
+        self.enough = least_loss + min_improvement
         self.best = self.first = self.progress = math.inf
-        self.waited = 0
+        self.waited = self.settled = 0
 
     def observe(self, loss: float) -> bool:
         """True when ``loss`` is the lowest so far."""
@@ -181,18 +212,21 @@ class EarlyStopping:
             self.progress, self.waited = loss, 0
         else:
             self.waited += 1
+        self.settled = self.settled + 1 if loss < self.enough else 0
         return is_best
 
     @property
     def exhausted(self) -> bool:
-        """True when patience has run out."""
-        return self.patience is not None and self.waited >= self.patience
+        """True when patience has run out, or nothing is left to gain."""
+        if self.patience is None:
+            return False
+        return self.waited >= self.patience or self.settled >= settling(self.patience)
 
     def state_dict(self) -> dict[str, Any]:
         """The losses that later ones are compared with (None before the first), and the wait."""
         seen = {"best": self.best, "first": self.first, "progress": self.progress}
         plain = {name: None if value == math.inf else value for name, value in seen.items()}
-        return {**plain, "waited": self.waited}
+        return {**plain, "waited": self.waited, "settled": self.settled}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave."""
@@ -200,7 +234,12 @@ class EarlyStopping:
         for name in ("first", "progress"):
             value = state.get(name, state["best"])  # runs of before had no such numbers
             setattr(self, name, math.inf if value is None else float(value))
-        self.waited = int(state["waited"])
+        self.waited, self.settled = int(state["waited"]), int(state.get("settled", 0))
+
+
+def settling(patience: int) -> int:
+    """Counts the evaluations near the least loss after which a training stops."""
+    return max(3, patience // 10)
 
 
 def check_stopping(patience: int | None, min_improvement: float) -> None:

@@ -20,6 +20,7 @@ from ansatz.fitting.replay import replay
 from ansatz.fitting.request import defaults, validated
 from ansatz.fitting.space import Space
 from ansatz.fitting.task import network_of
+from ansatz.inference.registry import AUTO, DEFAULT
 from ansatz.report.compare import Comparison, compare_fits
 from ansatz.storage import RunLock
 from ansatz.tuning.inner_folds import InnerFolds
@@ -70,6 +71,8 @@ def tune_request(asked: Request, how: SearchOptions) -> Tuning:
     began = clock.perf_counter()
     require_optuna()
     request = with_structure(asked)
+    if request.options["inference"] == AUTO:  # a search steers the training of one network
+        request = request.but(inference=DEFAULT)
     options, searches, folds = request.options, how["searches"], how["folds"]
     if searches < 1 or folds < 2:
         raise UsageError(f"--searches from 1 and --folds from 2, got {searches} and {folds}.")
@@ -160,6 +163,10 @@ def _conclude(inner: InnerFolds, whole: Space, journal: Journal, notes: list[str
 
 
 def _verdict(best: Trial, count: int, comparison: Comparison | None) -> str:
+    if count == 0:
+        return "No trial was made, as the time limit or --searches has it: the default was kept."
+    if best.number == 0 and count == 1:
+        return "The one trial did not beat the default recipe on the inner folds: that was kept."
     if best.number == 0:
         return f"None of {count} trials beat the default recipe on the inner folds: it was kept."
     if comparison is None:

@@ -28,7 +28,7 @@ class Compose(Augmentation):
         >>> import torch
         >>> from ansatz.data.augmentation import Compose, Flip, Noise
         >>> augment = Compose([Flip(), Noise(0.1)])
-        >>> augment(torch.rand(2, 3, 8, 8), None, torch.Generator().manual_seed(0))[0].shape
+        >>> augment(torch.rand(2, 3, 8, 8), None, torch.Generator().manual_seed(0)).shape
         torch.Size([2, 3, 8, 8])
 
     References:
@@ -52,7 +52,7 @@ class Compose(Augmentation):
     def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """All parts in their order."""
         for part in self.parts:
-            x, masks = part(x, masks, generator)
+            x, masks = part.pair(x, masks, generator)
         return x, masks
 
 
@@ -73,7 +73,7 @@ class RandomApply(Augmentation):
         >>> import torch
         >>> from ansatz.data.augmentation import Noise, RandomApply
         >>> x = torch.zeros(1000, 1, 2)
-        >>> y, _ = RandomApply(0.3, Noise())(x, None, torch.Generator().manual_seed(0))
+        >>> y = RandomApply(0.3, Noise())(x, None, torch.Generator().manual_seed(0))
         >>> 0.25 < float((y != x).any(2).float().mean()) < 0.35
         True
 
@@ -100,7 +100,7 @@ class RandomApply(Augmentation):
         """The chosen examples augmented, the others as they are."""
         rows = chances(x, self.p, generator=generator).nonzero().squeeze(1)
         chosen = None if masks is None else masks[rows]
-        y, moved = self.augment(x[rows], chosen, generator)
+        y, moved = self.augment.pair(x[rows], chosen, generator)
         if y.shape[1:] != x.shape[1:]:
             raise UsageError(
                 f"RandomApply needs an augmentation that keeps the size {tuple(x.shape[2:])}, "
@@ -164,7 +164,7 @@ class OnBatches:
         for part in _parts(self.augment):
             if not part.takes_bytes:
                 x = _scaled(x)
-            x, masks = part(x, masks, generator)
+            x, masks = part.pair(x, masks, generator)
         if masks is not None:
             target, weight = _known(masks, weight)
         return batch._replace(

@@ -219,6 +219,12 @@ class Structure(Protocol):
         """The network ready to train on such rows; one that cannot is refused in a line."""
         ...
 
+    def count_outputs(
+        self, network: nn.Module, job: "Job", recipe: "Recipe", options: Mapping[str, Any]
+    ) -> int:
+        """The raw numbers that a network of the user's own gives for each outcome or example."""
+        ...
+
     def answering(
         self, network: nn.Module, encoder: Any, recipe: "Recipe | None"
     ) -> tuple[nn.Module, nn.Module]:

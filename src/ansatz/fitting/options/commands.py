@@ -30,6 +30,7 @@ class SearchOptions(TypedDict, total=False):
             SEARCH,
             default=30,
             metavar="N",
+            common=True,
         ),
     ]
     folds: Annotated[
@@ -46,11 +47,18 @@ class SearchOptions(TypedDict, total=False):
             metavar="NAME=VALUES",
             reads=list[str],
             listed=True,
+            common=True,
         ),
     ]
     time_limit: Annotated[
         float | None,
-        Option("Begin no trial after this time.", SEARCH, metavar="SECONDS", limits={"gt": 0}),
+        Option(
+            "Begin no trial after this time.",
+            SEARCH,
+            metavar="SECONDS",
+            limits={"gt": 0},
+            common=True,
+        ),
     ]
     progress: Annotated[Any, Option("Called with trials done, trials in all and the best so far.")]
 
@@ -60,7 +68,13 @@ class TunedPlaceOptions(TypedDict, total=False):
 
     out: Annotated[
         str | Path | None,
-        Option("Folder for the model. Default: DATA-tuned.", RUN, metavar="DIR", decides=False),
+        Option(
+            "Folder for the model. Default: DATA-tuned.",
+            RUN,
+            metavar="DIR",
+            decides=False,
+            common=True,
+        ),
     ]
 
 
@@ -85,6 +99,7 @@ class OutcomeOptions(TypedDict, total=False):
             parse=words,
             listed=True,
             **_OUTCOME,
+            common=True,
         ),
     ]
     event: Annotated[
@@ -145,6 +160,7 @@ class AxesOptions(TypedDict, total=False):
             MODEL,
             metavar="NAME",
             complete="likelihoods",
+            common=True,
         ),
     ]
     network: Annotated[
@@ -154,6 +170,7 @@ class AxesOptions(TypedDict, total=False):
             MODEL,
             metavar="NAME",
             complete="networks",
+            common=True,
         ),
     ]
     task: Annotated[
@@ -167,7 +184,15 @@ class AxesOptions(TypedDict, total=False):
     ]
     inference: Annotated[
         str,
-        Option("How sure you need to be. Default: point.", MODEL, default="point", metavar="NAME"),
+        Option(
+            "How sure you need to be: point or ensemble. Default: an ensemble for tables of up to "
+            "1,000 training rows, where no option of the training is set; else point.",
+            MODEL,
+            default="auto",
+            metavar="NAME",
+            common=True,
+            complete="inferences",
+        ),
     ]
     options: Annotated[
         Mapping[str, Any] | None,
@@ -238,7 +263,7 @@ class PlaceOptions(TypedDict, total=False):
 
     out: Annotated[
         str | Path | None,
-        Option("Folder for the model. Default: DATA-model.", metavar="DIR", **_RUN),
+        Option("Folder for the model. Default: DATA-model.", metavar="DIR", **_RUN, common=True),
     ]
 
 
@@ -265,7 +290,9 @@ class TrainingRunOptions(TypedDict, total=False):
     force: Annotated[bool, Option("Resume although data or options changed.", **_SWITCH)]
     time_limit: Annotated[
         float | None,
-        Option("Stop training after this time.", RUN, metavar="SECONDS", limits={"gt": 0}),
+        Option(
+            "Stop training after this time.", RUN, metavar="SECONDS", limits={"gt": 0}, common=True
+        ),
     ]
     tensorboard: Annotated[
         str | Path | None, Option("Write TensorBoard logs to this folder.", metavar="DIR", **_RUN)
@@ -395,6 +422,15 @@ class TrainingOptions(TypedDict, total=False):
             **_TRAINING,
         ),
     ]
+    teacher: Annotated[
+        Any,
+        Option(
+            "A saved model whose predictions of the rows are part of the loss (distillation).",
+            metavar="MODEL",
+            reads=str,
+            **_TRAINING,
+        ),
+    ]
     callbacks: Annotated[
         Sequence[Any] | None,
         Option("Callbacks that see each step (ansatz.training.Callback).", decides=False),
@@ -415,6 +451,8 @@ class TrainingSettings(TrainingOptions, total=False):
     folds: Annotated[int, Option("With all rows at once, folds that choose the number of steps.")]
     evaluations: Annotated[int, Option("How often the held-out rows are scored.")]
     dtype: Annotated[str, Option("float32 or float64, the type of the training.")]
+    teacher_temperature: Annotated[float, Option("Of a teacher of classes. Default: 2.")]
+    teacher_weight: Annotated[float, Option("Of the teacher in the loss. Default: 0.5.")]
     warm_start: Annotated[bool, Option("Begin with the weights of the last fit.")]
     n_jobs: Annotated[int, Option("Threads of the training.", decides=False)]
     verbose: Annotated[int, Option("Lines of progress.", decides=False)]

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +18,8 @@ from ansatz.fitting.linear_posterior import LinearPosterior
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import Dispersion
-from ansatz.linear import fit_linear, join_targets
+from ansatz.linear import LinearFit, fit_linear, impute, join_targets
+from ansatz.linear.pooled_fit import pool_fits
 from ansatz.linear.predictive import EstimationError
 from ansatz.structures.vector.formula_preprocessor import learn_preprocessor
 from ansatz.structures.vector.rows import TableEncoder, TableRows
@@ -45,6 +48,9 @@ def fit_linear_model(
     """
     if penalty is not None:
         raise UsageError(f"penalty={penalty}: a linear model is fitted by maximum likelihood.")
+    if job.impute is not None:
+        how: dict[str, Any] = {"dispersion": dispersion, "class_names": class_names, "null": null}
+        return fit_imputed_model(likelihood, job, **how)
     if dispersion is None:
         chosen = getattr(likelihood, "likelihood", likelihood).options.get("dispersion")
         dispersion = "predicted" if chosen == "predicted" else "constant"
@@ -75,14 +81,50 @@ def fit_linear_model(
         )
         for y in (job.y.unbind(1) if job.target.shape else [job.y])
     ]
-    if job.target.shape:
+    return linear_baseline(preprocessor, fits, several=bool(job.target.shape))
+
+
+def fit_imputed_model(likelihood: Likelihood, job: Job, **options: Any) -> LinearBaseline:
+    """The linear model of completed tables, pooled by Rubin's rules; once where nothing is missing.
+
+    The preprocessing is that of the first completed table: a gap in a new row is read as the mean.
+    """
+    assert job.impute is not None
+    (count, seed), job = job.impute, job._replace(impute=None)
+    rows: TableRows = job.rows  # type: ignore[assignment]
+    frame = rows.named
+    if not frame.isna().to_numpy().any():
+        found = fit_linear_model(likelihood, job, **options)
+        note = "there are no missing values: nothing was imputed."
+        fits = [replace(fit, messages=(*fit.messages, note)) for fit in found.fits]
+        return found._replace(fits=fits)
+    roles = {column.name: column.role for column in rows.columns or ()}
+    words = [n for n in frame if roles.get(str(n), "numeric") in ("categorical", "ordered")]
+    outcome = job.y.numpy().astype(np.float64)
+    if job.target.classes > 2 and outcome.ndim == 1:
+        outcome = np.eye(job.target.classes)[job.y.numpy().astype(int)][:, 1:]
+    completed = impute(frame, words, outcome=outcome, imputations=count, seed=seed)
+    found_each = [
+        fit_linear_model(likelihood, job._replace(rows=rows.like(each)), **options)
+        for each in completed
+    ]
+    fits = [pool_fits(each) for each in zip(*(found.fits for found in found_each), strict=True)]
+    encoder: TableEncoder = found_each[0].posterior.encoder
+    return linear_baseline(encoder.preprocessor, fits, several=bool(job.target.shape))
+
+
+def linear_baseline(
+    preprocessor: Preprocessor, fits: Sequence[LinearFit], *, several: bool
+) -> LinearBaseline:
+    """Fits of the targets as one model of the table."""
+    if several:
         solved, objective = join_targets(fits)
     else:
         solved, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
     network = networks.create("linear", inputs=preprocessor.spec, outputs=solved.out_features)
     network.output = solved
-    error = EstimationError.of(fits, bool(job.target.shape))
-    return LinearBaseline(linear_posterior(preprocessor, network, objective, error), fits)
+    error = EstimationError.of(fits, several)
+    return LinearBaseline(linear_posterior(preprocessor, network, objective, error), list(fits))
 
 
 def linear_posterior(

@@ -25,6 +25,7 @@ from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import SplitJob, holdout_share
 from ansatz.fitting.task import Task
+from ansatz.inference.registry import AUTO, DEFAULT
 from ansatz.structures.vector.problem import spell_roles, spelling_notes, table_warnings
 from ansatz.structures.vector.rows import TableRows, bent_columns
 from ansatz.structures.vector.stream_rows import (
@@ -212,7 +213,7 @@ def refuse_what_cannot_stream(
     column_roles: ColumnRoles, likelihood: str | None, inference: str, folds: int | None
 ) -> None:
     """Refuses what needs all rows in memory."""
-    if inference != "point":
+    if inference not in (AUTO, DEFAULT):
         raise UsageError(f"inference '{inference}' does not read a stream yet; {ADVICE}")
     if folds is not None:
         raise UsageError(f"--folds needs all rows at once; take --test, or {ADVICE}")
