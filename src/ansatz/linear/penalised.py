@@ -100,6 +100,10 @@ class PenalisedSummary(Summary):
 
     fit: PenalisedFit
 
+    def __str__(self) -> str:
+        blocks = super().__str__().split("\n\n")
+        return "\n\n".join(block for block in blocks if "Newton" not in block)
+
     def _likelihood(self) -> str:
         path = self.fit.path
         assert path is not None
@@ -537,7 +541,7 @@ def _finish(
     rest = ~model.location_mask(criterion)
     if model.family is not None and bool(rest.any()):
         theta = minimise(criterion, theta, rest, model.unit).theta
-    theta = _out_of_fold_dispersion(whole, theta, parts, path.chosen)
+    theta, loss = _out_of_fold_dispersion(whole, theta, parts, path)
     derivatives = criterion.derivatives(theta)
     minimum = Minimum(theta, derivatives, 1, True, 0.0, None, 0.0, False)
     every = torch.ones(criterion.size, dtype=torch.bool)
@@ -550,26 +554,37 @@ def _finish(
     fit = fitting.result(null=True)
     parameters = int((theta != 0).sum())
     note = f"no standard errors and p-values: {WHY}."
+    measures = {"strength": path.strength} | ({} if loss is None else {"out_of_fold": loss})
     plain_fit = replace(
-        fit, parameters=parameters, uses_t=False, messages=(note,), iterations=len(path.strengths)
+        fit,
+        parameters=parameters,
+        uses_t=False,
+        messages=(note,),
+        iterations=len(path.strengths),
+        measures=measures,
     )
     values = {field.name: getattr(plain_fit, field.name) for field in fields(LinearFit)}
     return PenalisedFit(**values, path=path)
 
 
 def _out_of_fold_dispersion(
-    whole: _Problem, theta: Tensor, parts: list[_Fold], chosen: int
-) -> Tensor:
-    """The constants of the likelihood by the residuals of rows that were left out."""
+    whole: _Problem, theta: Tensor, parts: list[_Fold], path: PenaltyPath
+) -> tuple[Tensor, float | None]:
+    """The constants of the likelihood by the residuals of rows that were left out.
+
+    And the mean loss of these rows with them; None where it is not known.
+    """
+    chosen = path.chosen
+    loss = float(path.losses[chosen]) if parts else None
     model, rows = whole.model, whole.rows
     rest = ~model.location_mask(whole.criterion)
     predicted = any(model.kinds[column] == "x" for column in model.dispersions)
     held = np.concatenate([part.rows for part in parts]) if parts else np.zeros(0, np.intp)
     single = model.locations == 1 and model.outputs - len(model.dispersions) == 1
-    if not bool(rest.any()) or predicted or not single or 2 * len(held) < len(rows.y):
-        return theta
-    if not model.likelihood.has_distribution or rows.precision is not None:
-        return theta
+    if not bool(rest.any()) or not model.likelihood.has_distribution:
+        return theta, loss
+    if predicted or not single or 2 * len(held) < len(rows.y) or rows.precision is not None:
+        return theta, loss if model.family is None else None
     some = take_design_rows(rows, held)
     offset = torch.cat([part.predictors[chosen] for part in parts])
     some = some._replace(offset=offset if some.offset is None else offset + some.offset)
@@ -584,4 +599,4 @@ def _out_of_fold_dispersion(
     for column, kind in enumerate(model.kinds):
         if kind == "one" or column >= model.outputs:
             full[0, column] = fresh[0, column]
-    return whole.criterion.pack(full)
+    return whole.criterion.pack(full), float(criterion.value(found) / some.weight.sum())
