@@ -50,7 +50,7 @@ from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
 from ansatz.seeds import derive
 from ansatz.storage import load_into
-from ansatz.training import History, Supervised, choose_device
+from ansatz.training import History, Penalty, Supervised, choose_device
 
 IN_TURN = "members were trained one after another, which takes longer: all at once are trained by "
 IN_TURN += "AdamW, without a penalty or a teacher, at a rate that is a function of the step."
@@ -100,11 +100,12 @@ class Ensemble(Inference):
         members = plan_members(job, plan.recipe, plan.seed, mixed=mixed)
         trained, history = _train(plan, job, likelihood, members, encoder, rows)
         models = [PointPosterior(structure, encoder, each, plan.options) for each in trained]
-        linear = None
+        linear, penalty = None, None
         if rows is not None and float(job.weight.sum()) < FEW:
-            linear = _linear(structure, job, likelihood, models[0])
+            penalty = structure.penalty(likelihood, job, plan.seed)
+            linear = _linear(structure, job, likelihood, models[0], penalty)
         if job.target.axis == "row":
-            evaluated = _out_of_fold(job, rows, members, models, linear)
+            evaluated = _out_of_fold(job, rows, members, models, linear, penalty)
         else:
             job, evaluated = evaluate_elements(job, members, models, plan.seed)
         fitted = combine(job, models, members, linear, evaluated, history, plan.seed)
@@ -223,11 +224,15 @@ def _in_turn(
 
 
 def _linear(
-    structure: Structure, job: Job, likelihood: Likelihood, like: PointPosterior
+    structure: Structure,
+    job: Job,
+    likelihood: Likelihood,
+    like: PointPosterior,
+    penalty: Penalty | None,
 ) -> PointPosterior | None:
-    """The exact linear model of the likelihood, where it predicts the same raw numbers."""
+    """The linear model of the likelihood, where it predicts the same raw numbers."""
     try:
-        found = structure.linear(likelihood, job)
+        found = structure.linear(likelihood, job, penalty=penalty)
     except NumericalError:  # separated classes and the like: the networks go without it
         return None
     if found is None or not isinstance(found.posterior, PointPosterior):
@@ -248,11 +253,12 @@ def _out_of_fold(
     members: list[MemberRows],
     models: list[PointPosterior],
     linear: PointPosterior | None,
+    penalty: Penalty | None,
 ) -> MemberPredictions:
     """Predicts every evaluated row by the members that left it out, one of each repeat."""
     who = left_out(members, len(job.y))  # (N, G)
     wide = None if rows is None else typed(rows, torch.float64)
-    refits = _linear_refits(job, members, models[0]) if linear is not None else []
+    refits = _linear_refits(job, members, models[0], penalty) if linear is not None else []
     folds = []
     for group in who[(who >= 0).all(1)].unique(dim=0):
         index = (who == group).all(1).nonzero().squeeze(1)
@@ -273,11 +279,15 @@ def _out_of_fold(
     return MemberPredictions(who, folds, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
 
-def _linear_refits(job: Job, members: list[MemberRows], like: PointPosterior) -> list[Posterior]:
+def _linear_refits(
+    job: Job, members: list[MemberRows], like: PointPosterior, penalty: Penalty | None
+) -> list[Posterior]:
     """The linear model of the rows that each member of the first repeat was trained on."""
     found = []
     for member in members[: folds_of(members)]:
-        linear = like.structure.linear(like.likelihood, take(job, member.train.numpy()))
+        linear = like.structure.linear(
+            like.likelihood, take(job, member.train.numpy()), penalty=penalty
+        )
         assert linear is not None
         found.append(linear.posterior)
     return found
