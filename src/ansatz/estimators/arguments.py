@@ -23,7 +23,7 @@ class Arguments(TypedDict, total=False):
             arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
         network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
             the default of what X looks like.
-        inference: ``"auto"``: an ensemble for tables of up to 1,000 rows where no option of the
+        inference: ``"auto"``: an ensemble for tables of 100 to 1,000 rows where no option of the
             training is set, else one network; ``"point"``: one weight vector, the penalised
             maximum-likelihood estimate; ``"ensemble"``: the mixture of several that stop on
             different rows.

@@ -194,7 +194,7 @@ class AxesOptions(TypedDict, total=False):
     inference: Annotated[
         str,
         Option(
-            "How sure you need to be: point or ensemble. Default: an ensemble for tables of up to "
+            "How sure you need to be: point or ensemble. Default: an ensemble for tables of 100 to "
             "1,000 training rows, where no option of the training is set; else point.",
             MODEL,
             default="auto",
