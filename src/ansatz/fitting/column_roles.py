@@ -191,7 +191,7 @@ class ColumnRoles(BaseModel):
         if self.event is not None:
             name, value = self._event_of(frame)
             column = frame[name]
-            columns["event"] = column if value is None else column.astype(str) == value
+            columns["event"] = _yes(column) if value is None else column.astype(str) == value
         if self.entry is not None:
             columns["entry"] = frame[self.entry]
         if self.strata is not None:
@@ -254,6 +254,21 @@ class ColumnRoles(BaseModel):
         if self.event is not None:
             single.insert(0, ("event", self._event_of(frame)[0]))
         return [("target", self.target), *((use, [name]) for use, name in single if name)]
+
+
+_YES = {"yes", "y", "true", "t", "1", "ja", "j", "oui", "si", "dead", "died", "event"}
+_NO = {"no", "n", "false", "f", "0", "nein", "non", "alive", "censored"}
+
+
+def _yes(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Reads words for yes and no as 1 and 0; a column with any other word stays as it is."""
+    if is_numeric(column) or column.dtype.kind == "b":
+        return column
+    words = column.astype(str).str.strip().str.lower()
+    known = column.notna()
+    if not words[known].isin(_YES | _NO).all():
+        return column
+    return words.isin(_YES).astype(float).where(known)
 
 
 def near_columns(name: str, frame: pd.DataFrame) -> str:

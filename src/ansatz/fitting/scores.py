@@ -180,10 +180,14 @@ def is_linear(model: Model) -> bool:
     return model.network_name in names and model.has_features
 
 
-def cross_validate(task: Task, job: Job, number: Rows) -> Scores:
+def cross_validate(
+    task: Task, job: Job, number: Rows, progress: Callable[[int, int], None] | None = None
+) -> Scores:
     """Evaluates every row once, by a model that never saw it; means over folds by weight."""
     scores, weights = [], []
     for k in range(number.max() + 1):
+        if progress is not None:
+            progress(k, int(number.max()) + 1)
         inside, outside = np.flatnonzero(number != k), np.flatnonzero(number == k)
         learn, test = take(job, inside), take(job, outside)
         model = fit_model(task, learn)
