@@ -23,7 +23,7 @@ class Arguments(TypedDict, total=False):
             arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
         network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
             the default of what X looks like.
-        inference: ``"auto"``: an ensemble for tables of up to 1,000 rows where no option of the
+        inference: ``"auto"``: an ensemble for tables of 100 to 1,000 rows where no option of the
             training is set, else one network; ``"point"``: one weight vector, the penalised
             maximum-likelihood estimate; ``"ensemble"``: the mixture of several that stop on
             different rows.
@@ -70,6 +70,8 @@ class Arguments(TypedDict, total=False):
         errors: standard errors of a linear model: ``"classical"``, ``"HC0"`` to ``"HC3"``, which
             allow any variance, or ``"cluster"``, which allows dependence within ``groups``; by
             default the latter where ``fit`` gets groups.
+        link: of a linear model's mean, where not the likelihood's own: ``"probit"``,
+            ``"cloglog"``, ``"identity"``, ``"log"``, ``"sqrt"``, ``"inverse"``, ...
         impute: completed tables of a linear model: missing values are imputed that often by
             chained equations, and the fits pooled by Rubin's rules; 20 is usual.
         augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
@@ -124,6 +126,7 @@ class Arguments(TypedDict, total=False):
     bins: int | None
     formula: str | None
     errors: str | None
+    link: str | None
     impute: int | None
     augment: Augment | None
     pretrained: str | Path | None

@@ -396,8 +396,8 @@ class Task(NamedTuple):
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "penalty"}
-_OF_LINEAR |= {"prior", "unranked"}
+_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "link"}
+_OF_LINEAR |= {"penalty", "prior", "unranked"}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:
