@@ -82,9 +82,11 @@ class Teacher(NamedTuple):
     def check_labels(self, labels: NDArray[Any] | None) -> None:
         """Refuses a teacher of other classes, or of numbers where there are classes."""
         known = self.model.outcome.labels
-        if (known is None) != (labels is None):
+        if known is None and labels is None:
+            return
+        if known is None or labels is None:
             raise UsageError(f"the teacher {self.name} predicts another kind of outcome.")
-        if known is not None and not np.array_equal(known, labels):
+        if not np.array_equal(known, labels):
             raise UsageError(f"the teacher {self.name} knows the classes {known.tolist()}.")
 
     def check(self, plan: "TrainingPlan", job: Job) -> None:

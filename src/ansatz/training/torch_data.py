@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 
 from ansatz.data.batch import Batch
-from ansatz.data.source import Source
 from ansatz.errors import UsageError
 from ansatz.seeds import derive
 
@@ -124,8 +123,8 @@ def _described(item: Any) -> str:
     return type(item).__name__
 
 
-def as_source(data: Any, seed: int) -> Source:
-    """A source as it is, or that of a DataLoader."""
+def as_source(data: Any, seed: int) -> Any:
+    """A source as it is, or the source of a DataLoader."""
     if isinstance(data, DataLoader):
         return LoaderSource(data, seed)
     if not hasattr(data, "batches"):
@@ -133,4 +132,4 @@ def as_source(data: Any, seed: int) -> Source:
             "the trainer takes a source (ansatz.data.TensorSource) or a torch DataLoader, got a "
             f"{type(data).__name__}."
         )
-    return data  # type: ignore[no-any-return]
+    return data
