@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, SequentialSampler
 
 from ansatz.data.batch import Batch
+from ansatz.data.source import Source
 from ansatz.errors import UsageError
 from ansatz.seeds import derive
 
@@ -123,7 +124,7 @@ def _described(item: Any) -> str:
     return type(item).__name__
 
 
-def as_source(data: Any, seed: int) -> Any:
+def as_source(data: Any, seed: int) -> Source:
     """A source as it is, or the source of a DataLoader."""
     if isinstance(data, DataLoader):
         return LoaderSource(data, seed)
@@ -132,4 +133,5 @@ def as_source(data: Any, seed: int) -> Any:
             "the trainer takes a source (ansatz.data.TensorSource) or a torch DataLoader, got a "
             f"{type(data).__name__}."
         )
-    return data
+    source: Source = data
+    return source
