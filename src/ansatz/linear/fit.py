@@ -26,8 +26,10 @@ from ansatz.linear.robust import ROBUST, df_statistics, explain_groups, robust_c
 from ansatz.linear.row_loss import Constants
 
 # Adding a number to every outcome adds it to the intercept, and changes nothing else.
-SHIFTED = ("normal", "laplace", "student_t", "mse", "mae", "huber", "tukey")
-SHIFTED += ("charbonnier", "cauchy", "geman_mcclure", "welsch")
+SHIFTED = (
+    *("normal", "laplace", "student_t", "mse", "mae", "huber", "tukey"),
+    *("charbonnier", "cauchy", "geman_mcclure", "welsch"),
+)
 
 
 def fit_linear(
