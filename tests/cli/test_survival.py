@@ -103,7 +103,7 @@ def test_several_causes_have_their_incidences(command, patients, table_of):
 
 FAULTS = {
     "codes 1 and 2": ({"died": lambda t: t["died"] + 1}, TIME, 3, "no 0 for rows that were"),
-    "text": ({"died": lambda t: np.where(t["died"], "dead", "alive")}, TIME, 3, "at row 1. Say"),
+    "text": ({"died": lambda t: np.where(t["died"], "gone", "well")}, TIME, 3, "at row 1. Say"),
     "negative": ({"weeks": lambda t: t["weeks"].where(t.index != 6, -2)}, TIME, 3, "at row 7"),
     "all censored": ({"died": lambda t: 0}, TIME, 3, "censored"),
     "entry after": (
