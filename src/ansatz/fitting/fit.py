@@ -33,7 +33,7 @@ from ansatz.fitting.split import (
     warn_of_duplicates,
 )
 from ansatz.fitting.task import Task, task_of
-from ansatz.inference.registry import AUTO, DEFAULT, MOST_ROWS
+from ansatz.inference.registry import AUTO, DEFAULT, FEWEST_ROWS, MOST_ROWS
 from ansatz.storage.json_file import plain
 from ansatz.training.machine import by_first, in_all_processes
 from ansatz.training.phase import Phase
@@ -200,7 +200,7 @@ def _note_on_inference(request: Request, model: Model) -> list[str]:
     if request.options["inference"] != AUTO or name == DEFAULT:
         return []
     return [
-        f"inference {name}: the default for tables of up to {MOST_ROWS:,} training rows "
+        f"inference {name}: the default for {FEWEST_ROWS} to {MOST_ROWS:,} training rows of a table "
         f"(one network: --inference {DEFAULT})."
     ]
 

@@ -93,6 +93,7 @@ def constant_predictive(likelihood: Likelihood, learn: Job, test: Job) -> Predic
     raw = objective.attach(torch.zeros(len(test.y), objective.shift.numel()).double(), test.offset)
     if isinstance(objective.likelihood, Cox):
         objective.likelihood.set_baseline(torch.zeros(len(learn.y)), learn.y, learn.weight)
+        raw = torch.cat([raw, test.y[:, 3:].to(raw)], 1)  # the stratum, where there is one
     return Predictive(objective.likelihood, raw.detach())
 
 
