@@ -17,9 +17,9 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.linear_posterior import LinearPosterior
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.link import Linked
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import LinearFit, fit_linear, impute, join_targets
+from ansatz.linear.linked import Linked
 from ansatz.linear.pooled_fit import pool_fits
 from ansatz.linear.predictive import EstimationError
 from ansatz.structures.vector.formula_preprocessor import learn_preprocessor
@@ -64,6 +64,8 @@ def fit_linear_model(
         names = [_named(name, rows.names) for name in names]
     if job.link is not None and (job.offset is not None or job.target.shape):
         raise UsageError("a link goes with one target and without an offset.")
+    if job.link is not None and job.link != likelihood.link_name:
+        likelihood = Linked(likelihood, job.link)
     groups = None
     if job.errors is not None and job.group is not None:  # without errors nobody reads them
         groups = torch.from_numpy(np.unique(job.group.astype(str), return_inverse=True)[1])
@@ -81,7 +83,6 @@ def fit_linear_model(
             class_names=class_names,
             covariance="model" if job.errors in (None, "classical") else job.errors,  # type: ignore[arg-type]
             groups=groups,
-            link=job.link,
         )
         for y in (job.y.unbind(1) if job.target.shape else [job.y])
     ]
