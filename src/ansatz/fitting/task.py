@@ -210,6 +210,7 @@ class Settings:
 
 # Options that steer the training of one network, besides those of its encoder.
 STEERING = {*RecipeOptions._fields, "warm_start", "pretrained", "freeze"} - {"bins"}
+STEERING |= {"teacher", "teacher_temperature", "teacher_weight", "callbacks", "recompute"}
 
 
 def inference_of(name: str) -> Inference:

@@ -13,7 +13,7 @@ from ansatz.layers.link import LINKS
 from ansatz.networks.grid_inputs import read_grid, require_grid, require_size
 from ansatz.networks.grid_layers import adaptive_pool, convolution
 from ansatz.networks.inputs import require_columns, require_vector
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs, InputSpec
 
 
 class Linear(nn.Module):
@@ -55,7 +55,7 @@ class Linear(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         link: str | None = None,
@@ -114,7 +114,7 @@ class LinearGrid(nn.Module):
 
     Example:
         >>> from ansatz.networks import LinearGrid
-        >>> from ansatz.spec import InputSpec
+        >>> from ansatz.spec import Inputs, InputSpec
         >>> LinearGrid(InputSpec.grid(3, 224, 224), 10).pooled_size
         (32, 32)
     """
@@ -123,7 +123,7 @@ class LinearGrid(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         limit: int = 4096,
@@ -195,7 +195,7 @@ class LinearPixels(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         kernel: int = 5,
