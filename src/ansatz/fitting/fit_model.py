@@ -36,10 +36,10 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
-    for name in ("errors", "impute"):
+    for name in ("errors", "impute", "link"):
         if task.settings.get(name) and not task.settings.is_linear:
             raise UsageError(
-                f"'{name}' is about coefficients and their standard errors: it goes with "
+                f"'{name}' is about the coefficients of a linear model: it goes with "
                 "network='linear'."
             )
     task.outcome.begin(likelihood, job)
@@ -83,7 +83,7 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     errors = task.settings.get("errors", "classical" if job.group is None else "cluster")
     if errors not in get_args(Errors):
         raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
-    own = job._replace(errors=errors)
+    own = job._replace(errors=errors, link=task.settings.get("link"))
     if task.settings.get("impute"):
         own = own._replace(impute=(int(task.settings.get("impute")), task.settings.seed))
     found = task.outcome.solve(task.structure, likelihood, own, task.settings.penalty)

@@ -210,6 +210,7 @@ class Settings:
 
 # Options that steer the training of one network, besides those of its encoder.
 STEERING = {*RecipeOptions._fields, "warm_start", "pretrained", "freeze"} - {"bins"}
+STEERING |= {"teacher", "teacher_temperature", "teacher_weight", "callbacks", "recompute"}
 
 
 def inference_of(name: str) -> Inference:
@@ -395,8 +396,8 @@ class Task(NamedTuple):
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "penalty"}
-_OF_LINEAR |= {"prior", "unranked"}
+_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "link"}
+_OF_LINEAR |= {"penalty", "prior", "unranked"}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:

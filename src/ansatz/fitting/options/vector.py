@@ -105,6 +105,15 @@ class VectorOptions(TableReading, total=False):
             reads=str,
         ),
     ]
+    link: Annotated[
+        str | None,
+        Option(
+            "Link of a linear model's mean: probit, cloglog, identity, log, sqrt, inverse. "
+            "Default: the likelihood's own.",
+            MODEL,
+            metavar="NAME",
+        ),
+    ]
     impute: Annotated[
         int | None,
         Option(
@@ -134,5 +143,6 @@ class VectorSettings(TypedDict, total=False):
     ]
     formula: Annotated[str, Option("Terms of the design matrix as in R.")]
     errors: Annotated[Errors, Option("Standard errors: classical, HC0 to HC3, cluster.")]
+    link: Annotated[str, Option("Link of the mean, where not the likelihood's own.")]
     impute: Annotated[int, Option("Imputations of missing values, pooled by Rubin's rules.")]
     bins: Annotated[int, Option("Bins into which the range of each number is cut.")]

@@ -18,6 +18,7 @@ from ansatz.fitting.linear_posterior import LinearPosterior
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods.link import Linked
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import LinearFit, fit_linear, impute, join_targets
 from ansatz.linear.penalised import fit_penalised
@@ -65,6 +66,8 @@ def fit_linear_model(
     names = preprocessor.feature_names
     if rows.columns is None and rows.names is not None and rows.formula is None:
         names = [_named(name, rows.names) for name in names]
+    if job.link is not None and (job.offset is not None or job.target.shape):
+        raise UsageError("a link goes with one target and without an offset.")
     groups = None
     if job.errors is not None and job.group is not None:  # without errors nobody reads them
         groups = torch.from_numpy(np.unique(job.group.astype(str), return_inverse=True)[1])
@@ -79,6 +82,8 @@ def fit_linear_model(
     targets = job.y.unbind(1) if job.target.shape else [job.y]
     fits: list[LinearFit]
     if penalty is not None:
+        if job.link is not None:
+            raise UsageError("a penalised linear model has the likelihood's own link: drop --link.")
         name, strength = penalty
         folds = choose_folds(job, FOLDS, seed=0)
         fits = [
@@ -88,11 +93,9 @@ def fit_linear_model(
             for y in targets
         ]
     else:
-        errors = "model" if job.errors in (None, "classical") else job.errors
-        fits = [
-            fit_linear(likelihood, design, y, null=null, covariance=errors, groups=groups, **common)
-            for y in targets
-        ]
+        errors: Any = "model" if job.errors in (None, "classical") else job.errors
+        common |= {"null": null, "covariance": errors, "groups": groups, "link": job.link}
+        fits = [fit_linear(likelihood, design, y, **common) for y in targets]
     return linear_baseline(preprocessor, fits, several=bool(job.target.shape))
 
 
@@ -121,7 +124,7 @@ def fit_imputed_model(likelihood: Likelihood, job: Job, **options: Any) -> Linea
         for each in completed
     ]
     fits = [pool_fits(each) for each in zip(*(found.fits for found in found_each), strict=True)]
-    encoder: TableEncoder = found_each[0].posterior.encoder
+    encoder: TableEncoder = found_each[0].posterior.encoder  # type: ignore[assignment]
     return linear_baseline(encoder.preprocessor, fits, several=bool(job.target.shape))
 
 
@@ -133,10 +136,19 @@ def linear_baseline(
         solved, objective = join_targets(fits)
     else:
         solved, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
-    network = networks.create("linear", inputs=preprocessor.spec, outputs=solved.out_features)
-    network.output = solved
+    options: dict[str, Any] = {}
     error = EstimationError.of(fits, several)
-    return LinearBaseline(linear_posterior(preprocessor, network, objective, error), list(fits))
+    likelihood = fits[0].likelihood
+    if isinstance(likelihood, Linked):  # the network has the link, and raw numbers are as ever
+        options = {"link": likelihood.link_name, "own_link": likelihood.base.link_name}
+        objective, error = Supervised(likelihood.base), None
+    network = networks.create(
+        "linear", inputs=preprocessor.spec, outputs=solved.out_features, **options
+    )
+    network.output = solved
+    return LinearBaseline(
+        linear_posterior(preprocessor, network, objective, error, options), list(fits)
+    )
 
 
 def linear_posterior(
@@ -144,10 +156,11 @@ def linear_posterior(
     network: nn.Module,
     objective: Supervised,
     error: EstimationError | None = None,
+    options: dict[str, Any] | None = None,
 ) -> PointPosterior:
     """A solved linear map with its preprocessing, its likelihood and its estimation error."""
     structure, encoder = structures.create("vector"), TableEncoder(preprocessor)
-    trained = Trained(network, objective, "linear", {})
+    trained = Trained(network, objective, "linear", options or {})
     if error is None:
         return PointPosterior(structure, encoder, trained)
     return LinearPosterior(structure, encoder, trained, error)

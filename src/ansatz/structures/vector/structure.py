@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
 from ansatz.data import Column, as_frame
+from ansatz.data.columns import stratum_codes
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
@@ -230,7 +231,17 @@ class Vector(TensorStructure):
                     notes += [note for note in found if note not in notes]
                     del notes[5:]
             return
-        yield from super().raws(networks, encoder, rows, offset, notes=notes, options=options)
+        found = super().raws(networks, encoder, rows, offset, notes=notes, options=options)
+        codes = None if rows.columns is None else stratum_codes(rows.frame, rows.columns)
+        if codes is None:
+            yield from found
+            return
+        first = 0
+        for raws in map(list, found):  # the curve of a row depends on its stratum
+            last = first + len(raws[0])
+            own = torch.from_numpy(codes[first:last]).to(raws[0]).unsqueeze(1)
+            yield [torch.cat([raw, own], 1) for raw in raws]
+            first = last
 
     def jobs(self, job: Job) -> Iterator[Job] | None:
         stream = job.rows.stream  # type: ignore[attr-defined]
