@@ -19,9 +19,11 @@ export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 .PHONY: demo test test-all lint format bench docs clean
 
 demo: $(VENV)/.core
-	$(BIN)/ansatz fit breast-cancer --target diagnosis --out demo-model --overwrite
+	$(BIN)/ansatz fit breast-cancer --out demo-model --overwrite
 	@echo
 	$(BIN)/ansatz predict demo-model breast-cancer | head -n 5
+	@echo
+	$(BIN)/ansatz report demo-model --overwrite --quiet
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -rs
@@ -75,4 +77,4 @@ $(VENV)/.docs: $(VENV)/.core
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist site demo-model .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site demo-model demo-model.html .pytest_cache .mypy_cache .ruff_cache

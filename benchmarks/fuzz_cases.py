@@ -94,6 +94,11 @@ def _damage_inside_gzip(content: bytes, random: Random) -> bytes:
     return gzip.compress(damage_bytes(gzip.decompress(content), random), mtime=0)
 
 
+def _damage_packed(content: bytes, random: Random) -> bytes:
+    packed = content[:2] == b"\x1f\x8b"
+    return _damage_inside_gzip(content, random) if packed else damage_bytes(content, random)
+
+
 def damage_members(content: bytes, random: Random) -> bytes:
     """Damages the members of a zip archive, so that its own sums stay right."""
     made = io.BytesIO()
@@ -114,12 +119,15 @@ def _make_model(corpus: Path, work: Path, random: Random) -> Input:
     command: list[str] = random.choice(
         (
             *(["predict", "model", data], ["evaluate", "model", data], ["inspect", "model"]),
-            *(["export", "model", "model.onnx"], ["predict", "model", data, "--interval", "0.9"]),
+            ["predict", "model", data, "--interval", "0.9"],
             ["fit", data, *MODELS[kind].options, "--out", "model", "--overwrite", "--dry-run"],
         )
     )
-    if random.random() < 0.02:
+    rare = random.random()  # these take seconds
+    if rare < 0.02:
         command = ["report", "model", "--data", data, "--out", "model.html", "--quiet"]
+    elif rare < 0.06:
+        command = ["export", "model", "model.onnx"]
     return Input(command, ("model",))
 
 
@@ -175,7 +183,8 @@ def _make_weights(corpus: Path, work: Path, random: Random) -> Input:
     damage = random.choice((damage_bytes, damage_tensors if name[-1] == "s" else damage_members))
     (work / name).write_bytes(damage((corpus / name).read_bytes(), random))
     options = [*MODELS["images"].options, "--pretrained", name, "--quiet", "--out", "out"]
-    return Input(["fit", str(corpus / "images"), *options], (name,))
+    # Weights that are numbers, but too large to train with, are found in training.
+    return Input(["fit", str(corpus / "images"), *options], (name, "step 1: "))
 
 
 def _make_configuration(corpus: Path, work: Path, random: Random) -> Input:
@@ -197,6 +206,14 @@ FORMATS: dict[str, Maker] = {
     "gz": files(("table.csv.gz",), _table_commands, damage_bytes, _damage_inside_gzip),
     "parquet": files(("table.parquet",), _table_commands, damage_bytes),
     "arrow": files(("table.feather",), _table_commands, damage_bytes),
+    "zip": files(("table.zip",), _table_commands, damage_bytes, damage_members, share=0.5),
+    "xlsx": files(("table.xlsx",), _table_commands, damage_bytes, damage_members, share=0.7),
+    "stata": files(("table.dta",), _table_commands, damage_bytes, share=0.5),
+    "spss": files(("table.sav", "table.zsav"), _table_commands, damage_bytes, share=0.7),
+    "sas": files(("table.xpt",), _table_commands, damage_bytes, share=0.5),
+    "r": files(
+        ("table.rds", "table.rdata"), _table_commands, damage_bytes, _damage_packed, share=0.7
+    ),
     "npz": files(
         ("table.npz", "packed.npz"), _table_commands, damage_bytes, damage_members, share=0.5
     ),
@@ -216,7 +233,7 @@ FORMATS: dict[str, Maker] = {
     "ppm": files(("grey.pgm", "colours.ppm", "plain.pgm"), _grid_commands, damage_bytes, share=0.5),
     "nifti": files(("volume.nii", "volume.nii.gz"), _grid_commands, damage_bytes),
     "weights": Maker(_make_weights, 0.5),
-    "checkpoint": Maker(_make_checkpoint),
+    "checkpoint": Maker(_make_checkpoint, 0.7),
     "model": Maker(_make_model, 3.0),
     "configuration": Maker(_make_configuration),
 }

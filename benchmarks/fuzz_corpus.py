@@ -5,6 +5,7 @@ import io
 import os
 import signal
 import struct
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +55,7 @@ def write_corpus(folder: Path, run: Callable[[list[str]], int]) -> None:
     columns = {str(name): numbers[name].to_numpy() for name in numbers}
     np.savez(folder / "table.npz", **columns)
     np.savez_compressed(folder / "packed.npz", **columns)
+    _write_package_files(folder, frame)
     _write_grids(folder, random)
     _write_configurations(folder)
     for name, kind in MODELS.items():
@@ -86,7 +88,7 @@ def _interrupt(command: list[str], run: Callable[[list[str]], int]) -> None:
 
     def save_and_stop(self: RunFolder, *arguments: Any, **options: Any) -> Any:
         RunFolder.save = save  # type: ignore[method-assign]  # a second signal ends it at once
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
         return save(self, *arguments, **options)
 
     RunFolder.save = save_and_stop  # type: ignore[method-assign]
@@ -130,6 +132,23 @@ def _frame(random: np.random.Generator) -> Any:
             "event": random.integers(0, 2, ROWS),
         }
     )
+
+
+def _write_package_files(folder: Path, frame: Any) -> None:
+    """The table as other programs write it, and in an archive."""
+    import pyreadr
+    import pyreadstat
+
+    frame.to_excel(folder / "table.xlsx", index=False)
+    labels = {"b": {0: "none"}}
+    pyreadstat.write_dta(frame, folder / "table.dta", variable_value_labels=labels)
+    pyreadstat.write_sav(frame, folder / "table.sav", variable_value_labels=labels)
+    pyreadstat.write_sav(frame, folder / "table.zsav", compress=True)
+    pyreadstat.write_xport(frame, folder / "table.xpt")
+    pyreadr.write_rds(str(folder / "table.rds"), frame, compress="gzip")
+    pyreadr.write_rdata(str(folder / "table.rdata"), frame, df_name="table")
+    with zipfile.ZipFile(folder / "table.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(folder / "table.csv", "table.csv")
 
 
 def _write_grids(folder: Path, random: np.random.Generator) -> None:

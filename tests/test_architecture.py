@@ -17,7 +17,7 @@ ROOT = Path(ansatz.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
 # Who may import whom. The modules at the root of the package are for all.
-FOUNDATION = {"arrays", "errors", "registry", "seeds", "spec"}
+FOUNDATION = {"arrays", "errors", "facts", "registry", "seeds", "spec"}
 BUILDING = {"layers", "metrics", "optim", "likelihoods", "data", "storage"}
 AXES = {"structures", "outcomes", "inference"}  # their registries; members find each other by name
 ALLOWED = {

@@ -50,7 +50,9 @@ def test_the_linear_model_is_logistic_regression(mixed):
     X = frame[["a"]].to_numpy()
     ours = Classifier(network="linear").fit(X, label)
     theirs = LogisticRegression(C=np.inf, tol=1e-12, max_iter=1000).fit(X, label)
-    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+    rows = ours.model_.structure.from_python(X, estimator=ours, reset=False)
+    _, raw = ours.model_.posterior.at_estimate().predictive(rows)
+    assert_allclose(raw[:, 0].sigmoid(), theirs.predict_proba(X)[:, 1], atol=1e-6)
 
 
 def imbalanced(rows, seed):

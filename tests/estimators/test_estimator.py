@@ -18,6 +18,7 @@ import ansatz
 from ansatz import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor
 from ansatz.data import DataWarning
 from ansatz.errors import DataError, NumericalError, UsageError
+from ansatz.likelihoods import Normal
 
 
 def repeated(rows, times):
@@ -371,8 +372,47 @@ def test_a_network_of_ones_own_is_copied_not_trained(numbers):
     model = Regressor(network=own, epochs=200, learning_rate=1e-2).fit(X, y)
     assert all(torch.equal(p, q) for p, q in zip(own.parameters(), before, strict=True))
     assert model.score(X, y) > 0.5
-    with pytest.raises(DataError, match="gives 3 numbers per row, the likelihood needs 1"):
-        Regressor(network=nn.Linear(3, 3), epochs=1).fit(X, y)
+
+
+@pytest.mark.parametrize("rows", [60, 600])
+@pytest.mark.parametrize("outputs, dispersion", [(1, "constant"), (2, "predicted")])
+@pytest.mark.parametrize("likelihood", ["normal", Normal()], ids=["by name", "made"])
+def test_the_outputs_of_a_module_decide_the_dispersion_whatever_the_rows(
+    rows, outputs, dispersion, likelihood
+):
+    X = np.random.default_rng(0).normal(size=(rows, 3))
+    model = Regressor(likelihood, network=nn.Linear(3, outputs), epochs=1).fit(X, X[:, 0])
+    assert model.model_.likelihood.dispersion.kind == dispersion
+    with pytest.raises(UsageError, match=r"gives 3 numbers.* takes 2 \(normal.*or 1 \(normal"):
+        Regressor(likelihood, network=nn.Linear(3, 3), epochs=1).fit(X, X[:, 0])
+
+
+def test_a_dispersion_that_was_asked_for_stays(numbers):
+    X, y = numbers
+    for likelihood, options in (
+        (Normal(dispersion=0.5), {}),
+        ("normal", {"dispersion": "constant"}),
+    ):
+        with pytest.raises(DataError, match="gives 2 numbers per row, the likelihood needs 1"):
+            Regressor(likelihood, likelihood_options=options, network=nn.Linear(3, 2)).fit(X, y)
+
+
+@pytest.mark.parametrize("outputs, name", [(1, "bernoulli"), (2, "categorical")])
+def test_a_module_may_have_one_logit_or_two_for_two_classes(numbers, outputs, name):
+    X, y = numbers
+    model = Classifier(network=nn.Linear(3, outputs), epochs=2).fit(X, y > 0)
+    assert model.model_.likelihood.name == name
+    assert model.predict_proba(X).shape == (60, 2)
+
+
+def test_two_targets_and_images_count_their_outputs_alike(numbers):
+    X, y = numbers
+    both = Regressor(network=nn.Linear(3, 4), epochs=1).fit(X, np.stack([y, y**2], 1))
+    assert both.model_.likelihood.dispersion.kind == "predicted"
+    images = np.random.default_rng(0).normal(size=(12, 1, 6, 6)).astype(np.float32)
+    network = nn.Sequential(nn.Conv2d(1, 2, 6), nn.Flatten(), nn.Linear(2, 2))
+    one = Regressor(network=network, epochs=1).fit(images, y[:12])
+    assert one.model_.likelihood.dispersion.kind == "predicted"
 
 
 def test_a_column_must_vary(numbers):

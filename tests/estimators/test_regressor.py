@@ -6,6 +6,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from tests.estimators.conftest import TINY
 
+import ansatz
 from ansatz import Regressor
 from ansatz.errors import DataError, UsageError
 from ansatz.likelihoods import Normal
@@ -203,3 +204,36 @@ def test_outcomes_that_are_no_numbers_name_their_estimator(likelihood, estimator
         Regressor(likelihood).fit(
             np.zeros((2, 1)), np.array([[1.0, np.inf, -np.inf], [2.0, 2.0, 0.0]])
         )
+
+
+def test_auto_chooses_the_likelihood_that_the_command_chooses(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
+    y = rng.poisson(np.exp(1 + 0.5 * X["a"]))
+    model = Regressor("auto", network="linear").fit(X, y)
+    fit = ansatz.fit(X.assign(y=y), target="y", network="linear", test=0.0)
+    assert model.model_.likelihood.name == fit.likelihood == "poisson"
+    assert {row.likelihood for row in model.likelihood_choice_.table} == {
+        row["likelihood"] for row in fit.candidates
+    }
+    assert repr(model).endswith(": likelihood poisson")
+    assert model.get_params()["likelihood"] == "auto"
+    model.save(tmp_path / "model")
+    again = ansatz.load(tmp_path / "model")
+    assert again.likelihood_choice_ == model.likelihood_choice_
+
+
+def test_auto_of_two_numbers_and_of_several_targets():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    two = Regressor("auto", network="linear").fit(X, np.where(X[:, 0] > 0, 3.0, 7.0))
+    assert two.likelihood_.name == "normal"
+    both = Regressor("auto", network="linear").fit(X, X @ np.array([[1.0, 2.0], [0.5, 1.0]]) + X**2)
+    assert both.likelihood_.name == "normal"
+    with pytest.raises(UsageError, match="likelihood_options go with a likelihood by name"):
+        Regressor("auto", likelihood_options={"dispersion": 1.0}).fit(X, X[:, 0])
+
+
+def test_the_network_is_an_attribute():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = Regressor(**TINY).fit(X, X[:, 0])
+    assert model.network_ is model.model_.network

@@ -143,3 +143,10 @@ def test_a_record_of_before_requests_still_loads():
 def test_weights_name_a_column():
     with pytest.raises(UsageError, match=r"--weights names a column.*--pretrained w\.pth"):
         ansatz.fit(TABLE, target="y", weights="w.pth")
+
+
+def test_names_of_registries_are_known_in_any_spelling():
+    given = {"likelihood": "Log-Normal", "network": "MLP", "inference": "Ensemble", "x": "Vector"}
+    request = Request.of("t.csv", {"target": "y", **given})
+    found = [request.options[name] for name in given]
+    assert found == ["log_normal", "mlp", "ensemble", "vector"]

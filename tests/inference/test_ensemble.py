@@ -96,6 +96,32 @@ def test_every_likelihood_is_fitted_served_and_saved(rows, tmp_path, name):
     assert getattr(again, "recalibration_", None) == getattr(model, "recalibration_", None)
     finite = [v for v in evaluated.values() if v is not None]
     assert finite and np.isfinite(finite).all()
+    if model.model_.likelihood.has_distribution:
+        _check_variances(model, rows["X"][:10])
+
+
+def _check_variances(model, X):
+    """The variance between the members, from their own predictions, and the rest."""
+    d = model.predict_dist(X, recalibrated=False)
+    parts = model.model_.posterior.components(model._given(X, None, None).rows)
+    means = torch.stack([part.distribution._centre for _, part in parts])
+    weights = torch.tensor([w for w, _ in parts]).to(means).reshape(-1, *(1,) * (means.ndim - 1))
+    naive = (weights * (means - (weights * means).sum(0)) ** 2).sum(0)
+    found = d.between_variance
+    if model.model_.likelihood_name == "von_mises":
+        assert bool(((found >= 0) & (found <= d.variance)).all())
+    else:
+        torch.testing.assert_close(found, naive)
+        assert bool((found > 0).any())
+    total = (found + d.within_variance)[found < d._scatter]
+    torch.testing.assert_close(total, d._scatter[found < d._scatter])
+
+
+def test_one_model_does_not_disagree_with_itself(rows):
+    model = Regressor("normal", epochs=2, widths=(4,)).fit(rows["X"], rows["number"])
+    d = model.predict_dist(rows["X"][:5])
+    assert d.between_variance.tolist() == [0] * 5
+    torch.testing.assert_close(d.within_variance, d.variance)
 
 
 def test_the_predictive_is_the_weighted_mixture_of_the_members(rows, trained):

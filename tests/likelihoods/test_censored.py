@@ -27,6 +27,7 @@ INF = math.inf
 
 
 OTHERS = {  # losses, classes, angles, outcomes of several numbers, wrappers
+    *("charbonnier", "cauchy", "geman_mcclure", "welsch"),
     *("mse", "mae", "huber", "tukey", "cross_entropy", "focal", "kl", "dice", "sum", "quantiles"),
     *("categorical", "ordinal", "von_mises", "binomial", "beta_binomial", "dirichlet"),
     *("multivariate_normal", "plackett_luce", "cox", "discrete_hazard", "censored", "truncated"),

@@ -15,6 +15,7 @@ from ansatz.cli.output import (
     print_fit,
     print_line,
     print_note,
+    printable,
     require_free,
     stem,
 )
@@ -30,7 +31,7 @@ def _option(help: str, *names: str) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=RUN, show_default=False)
 
 
-@takes(FitCommand)
+@takes(FitCommand, rare=("config", "print_config", "dry_run", "as_json"))
 def fit(
     given: dict[str, Any],
     data: Annotated[
@@ -57,6 +58,7 @@ def fit(
     model in a folder.
 
     Example:
+        ansatz fit boston
         ansatz fit houses.csv --target price
         ansatz fit claims.csv --target count --likelihood poisson --exposure years
         ansatz fit patients.csv --target weeks --event died --likelihood cox
@@ -76,7 +78,7 @@ def fit(
     request, out = chosen.request, chosen.request.options["out"]
     folder = Path(out) if out else Path(f"{stem(request.data)}-model")
     advice = "To replace it: --overwrite; to keep it: another --out."
-    free = request.options["overwrite"] or request.options["resume"]
+    free = request.options["overwrite"] or request.options["resume"] or dry_run
     require_free(folder, overwrite=free, advice=advice)
     if dry_run:
         print_plan(request, folder, as_json)
@@ -114,6 +116,7 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
         "likelihood": problem.likelihood if len(problem.candidates) == 1 else None,
         "candidates": problem.candidates,
         "network": str(task.settings.network),
+        "target": problem.column_roles.outcome_name,
         "columns": [{"name": c.name, "role": c.role} for c in problem.columns],
         "out": folder,
     }
@@ -129,9 +132,14 @@ def print_plan(request: "Request", folder: Path, as_json: bool) -> None:
     likelihood = f"likelihood {problem.likelihood}"
     if len(problem.candidates) > 1:
         likelihood = f"likelihood chosen among {', '.join(problem.candidates)}"
+    would = "would write"
+    if folder.exists():
+        replaces = request.options["overwrite"] or request.options["resume"]
+        would = "would replace" if replaces else "needs --overwrite to replace"
     spec = problem.rows.spec
-    what = f"{problem.size} rows"
+    what = f"{problem.size:,} rows"
     if spec is not None:
         shape = " x ".join(map(str, (spec.features, *spec.size)))
-        what = f"{problem.size} examples of {shape} numbers"
-    print_line(f"{what}, {likelihood}, network {plan['network']}; would write {folder}")
+        what = f"{problem.size:,} examples of {shape} numbers"
+    of = f"{printable(plan['target'], 80)}: " if plan["target"] else ""
+    print_line(f"{of}{what}, {likelihood}, network {plan['network']}; {would} {folder}")

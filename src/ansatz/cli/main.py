@@ -28,7 +28,8 @@ from ansatz.cli.export import export
 from ansatz.cli.fit import fit
 from ansatz.cli.inspect import inspect
 from ansatz.cli.list import list_names
-from ansatz.cli.output import print_note, printable
+from ansatz.cli.options import ShortHelp
+from ansatz.cli.output import forget_notes, print_note, printable
 from ansatz.cli.predict import predict
 from ansatz.cli.report import report
 from ansatz.cli.show import show
@@ -87,7 +88,7 @@ for _name, _function in (
     ("show", show),
     ("verify", verify),
 ):
-    app.command(_name)(_function)
+    app.command(_name, cls=ShortHelp if hasattr(_function, "rare") else None)(_function)
 app.add_typer(data_app, name="data")
 app.add_typer(demo_app, name="demo")
 app.command("bench")(bench)
@@ -97,6 +98,7 @@ app.command("doctor")(doctor)
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and returns its exit status; every failure becomes one line on stderr."""
     debug, arguments = _take_debug(arguments)
+    forget_notes()
     try:
         with _one_line_warnings(), stoppable():
             status = _invoke(list(arguments))

@@ -2,7 +2,7 @@
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from pathlib import Path
 from types import UnionType
@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, cast, get_args, g
 import typer
 
 from ansatz.cli.names import complete
-from ansatz.errors import UsageError
+from ansatz.errors import AnsatzError, UsageError
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import FitCommand, Option, declared
 from ansatz.fitting.options.option import PANELS
@@ -25,10 +25,62 @@ AGAIN = {  # what options of reading mean to a model that is there
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def takes(table: type, helps: Mapping[str, str] | None = None) -> Callable[[F], F]:
+_EXAMPLES = 4  # that the short help shows
+
+
+class ShortHelp(typer.core.TyperCommand):
+    """A command whose ``--help`` shows the common options; ``--help-all`` shows every option."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Hides rare options while the page is written; the parser and the shell know them."""
+        rare: frozenset[str] = getattr(self.callback, "rare", frozenset())
+        hidden = [] if ctx.meta.get("ansatz.all") else [p for p in self.params if p.name in rare]
+        for each in hidden:
+            each.hidden = True  # type: ignore[attr-defined]  # of options
+        self.epilog = f"More options: {ctx.command_path} --help-all" if hidden else None
+        text = self.help
+        if hidden and text is not None:  # examples are indented
+            lines = text.splitlines()
+            examples = [place for place, line in enumerate(lines) if line.startswith("    ")]
+            self.help = "\n".join(lines[: examples[_EXAMPLES]] if examples[_EXAMPLES:] else lines)
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.help = text
+            for each in hidden:
+                each.hidden = False  # type: ignore[attr-defined]
+
+
+def _help_all(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        context.meta["ansatz.all"] = True
+        print(context.get_help(), end="")
+        raise typer.Exit
+
+
+_HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--help-all",
+            callback=_help_all,
+            is_eager=True,
+            help="Show every option and exit.",
+        ),
+    ],
+)
+
+
+def takes(
+    table: type, helps: Mapping[str, str] | None = None, rare: Collection[str] = ()
+) -> Callable[[F], F]:
     """Lets a command take the options of a table: its last argument, ``given``, gets their values.
 
-    What is not given on the command line is not in ``given``.
+    What is not given on the command line is not in ``given``. ``--help`` shows the options that
+    their table declares as common, and those of the command itself that are not ``rare``.
     """
     options = {
         name: (kind, option._replace(help=(helps or {}).get(name, option.help)))
@@ -52,14 +104,17 @@ def takes(table: type, helps: Mapping[str, str] | None = None) -> Callable[[F], 
                 for name in options
                 if words[name] is not None and words[name] != []
             }
-            others = {name: value for name, value in words.items() if name not in options}
+            own = words.keys() - options.keys() - {"help_all"}
+            others = {name: words[name] for name in own}
             return command(**others, given=given)
 
         made = [_parameter(name, kind, option) for name, (kind, option) in options.items()]
-        found = sorted([*made, *own], key=_place)
+        found = sorted([_HELP_ALL, *made, *own], key=_place)
         call.__signature__ = inspect.Signature(found)  # type: ignore[attr-defined]
         call.__annotations__ = {each.name: each.annotation for each in found}
         del call.__wrapped__
+        uncommon = (name for name, (_, option) in options.items() if not option.common)
+        call.rare = frozenset([*uncommon, *rare])  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return make
@@ -166,7 +221,22 @@ def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
     """Rejects a fit without a target where data do not have their own."""
     says_target = any(given.get(name) for name in ("target", "lower", "masks"))
     if not says_target and not has_own_target(data):
-        raise UsageError(f"{source}: --target COLUMN is missing.")
+        raise UsageError(f"{source}: --target COLUMN is missing.{_columns(data, given)}")
+
+
+def _columns(data: str, given: Mapping[str, Any]) -> str:
+    """Lists the columns that a target may be."""
+    from ansatz.data.column_names import read_column_names
+    from ansatz.fitting.column_roles import listed_columns
+
+    table = declared(FitCommand).items()
+    options = {name: given[name] for name, each in table if each.option.reader and name in given}
+    try:
+        return f" {listed_columns(read_column_names(data, **options))}"
+    except (AnsatzError, ValueError, OSError):  # what is wrong with the file is another question
+        if not Path(data).exists():
+            raise
+        return ""
 
 
 def has_own_target(data: str) -> bool:

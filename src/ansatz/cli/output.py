@@ -42,8 +42,21 @@ def print_line(text: str = "", *, file: TextIO | None = None) -> None:
     print(printable(text), file=file or sys.stdout)
 
 
+_noted: set[str] = set()  # notes and warnings of this command
+
+
+def forget_notes() -> None:
+    """Begins a command: what an earlier one of the same process noted may be noted again."""
+    _noted.clear()
+
+
 def print_note(text: str) -> None:
-    """Prints one line beside the results: a note, a warning, an error."""
+    """Prints one line beside the results: an error, or a note or warning that is new."""
+    kind, found, sentence = text.partition(": ")
+    if found and kind in ("note", "warning"):
+        if sentence in _noted:
+            return
+        _noted.add(sentence)
     print(f"ansatz: {printable(' '.join(text.split()))}", file=sys.stderr)
 
 
@@ -92,9 +105,10 @@ def number(value: object) -> str:
         return "-"
     if not isinstance(value, int | float):
         return str(value)
-    if isinstance(value, float) and 1000 <= abs(value) < 1e9:
-        return f"{value:.0f}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float) and not 1000 <= abs(value) < 1e9:
+        return f"{value:.4g}"
+    # Years and small counts stay as they are.
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.0f}"
 
 
 def plain(value: Any) -> Any:
@@ -210,15 +224,18 @@ def print_fit(fit: Any) -> None:
         print_line()
         print_candidates(fit.candidates)
     parts = ("train", "valid", "test")
-    rows = ", ".join(f"{fit.rows[part]} {part}" for part in parts if fit.rows.get(part))
+    rows = ", ".join(f"{fit.rows[part]:,} {part}" for part in parts if fit.rows.get(part))
+    roles = fit.fitted.column_roles
+    target = "" if roles is None else f"{printable(roles.outcome_name, 80)}: "
     print_line()
     print_line(
-        f"{fit.likelihood} likelihood, {fit.network} with {fit.parameters} parameters, {rows}"
+        f"{target}{fit.likelihood} likelihood, {fit.network} with {fit.parameters:,} parameters, "
+        f"{rows}"
     )
     for key, value in fit.recipe.items():
         print_line(f"  {key}: {value}")
-    trained = f"trained {fit.epochs} epochs" if fit.epochs else "fitted"
-    print_line(f"{trained} in {number(float(fit.seconds))} s, seed {fit.seed}")
+    trained = f"trained {fit.epochs:,} epochs; " if fit.epochs else ""
+    print_line(f"{trained}everything took {number(float(fit.seconds))} s, seed {fit.seed}")
     if fit.log_likelihood is not None:
         print_line(f"log-likelihood {fit.log_likelihood:.3f} on the training rows")
     if any(value is not None for value in (fit.metrics or {}).values()):
@@ -235,8 +252,11 @@ def print_fit(fit: Any) -> None:
     source = "" if fit.provenance is None else str(fit.provenance.source.path or "")
     new = fit.fitted.structure.new_data(fit.fitted, source)
     bounds = " --interval 0.9" * fit.fitted.outcome.has_interval(fit.fitted.likelihood)
-    print_line(f"next:  ansatz predict {folder} {new}{bounds}")
-    print_line(f"       ansatz inspect {folder}")
+    steps = [f"predict {folder} {new}{bounds}", f"inspect {folder}"]
+    if fit.rows.get("test") and fit.provenance is not None:  # a report is of the test rows
+        steps.insert(0, f"report {folder} --open")
+    for place, step in enumerate(steps):
+        print_line(f"{'       ' if place else 'next:  '}ansatz {step}")
 
 
 def print_candidates(candidates: Sequence[Mapping[str, Any]]) -> None:

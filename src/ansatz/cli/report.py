@@ -94,5 +94,6 @@ def report(
             print_line(sentence)
         print_line()
         print_line(f"report: {page} ({size / 1e6:.2f} MB)")
+        print_line(f"open it in a browser: {page.absolute().as_uri()}")
     if open_:
         webbrowser.open(page.absolute().as_uri())

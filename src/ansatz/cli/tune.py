@@ -28,7 +28,7 @@ def _option(help: str, *names: str) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=RUN, show_default=False)
 
 
-@takes(TuneOptions)
+@takes(TuneOptions, rare=("quiet", "as_json"))
 def tune(
     given: dict[str, Any],
     data: Annotated[

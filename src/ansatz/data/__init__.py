@@ -41,6 +41,7 @@ from ansatz.data.split import Split as Split
 from ansatz.data.split import fold_numbers as fold_numbers
 from ansatz.data.split import split_rows as split_rows
 from ansatz.data.table import Table as Table
+from ansatz.data.description import table_one as table_one
 from ansatz.data.table import read_table as read_table
 from ansatz.data.batch import check_weight as check_weight
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ansatz.data.bundles import ROWS
 from ansatz.errors import DataError
 from ansatz.storage.decoding import decoding
 
@@ -167,7 +168,10 @@ def _nearest(path: Path) -> str:
     except OSError:
         return f" Neither does the folder {path.parent}."
     near = difflib.get_close_matches(path.name, names, n=1)
-    return f" Did you mean {path.with_name(near[0])}?" if near else ""
+    if near:
+        return f" Did you mean {path.with_name(near[0])}?"
+    near = difflib.get_close_matches(str(path).lower(), ROWS, n=1)
+    return f" Did you mean the data set {near[0]}?" if near else ""
 
 
 def read_npz(path: Path, limit_bytes: int) -> "pd.DataFrame":

@@ -143,6 +143,25 @@ class NumericState(BaseModel):
     curves: dict[int, QuantileMap]
     bins: dict[int, Bins] = {}
 
+    def check(self, count: int) -> None:
+        """Rejects a state that is not of ``count`` columns."""
+        if not len(self.center) == len(self.scale) == len(self.fill) == count:
+            raise ValueError(f"numeric: {len(self.center)} scales for {count} columns")
+        for bins in self.bins.values():
+            if (
+                not len(bins) == len(bins.center) == len(bins.scale)
+                or min(np.diff(bins.edges)) <= 0
+            ):
+                raise ValueError("numeric: bins need rising edges, a center and a scale for each")
+        for curve in self.curves.values():
+            if not 0 < len(curve.values) == len(curve.levels):
+                raise ValueError("numeric: a curve needs as many values as levels")
+        places = [*self.masked, *self.curves, *self.bins]
+        if not all(0 <= place < count for place in places):
+            raise ValueError(f"numeric: its columns are 0..{count - 1}, got {places}")
+        if len(set(self.masked)) < len(self.masked) or min(self.scale, default=0.0) < 0:
+            raise ValueError("numeric: a column is marked twice, or its scale is negative")
+
 
 @dataclass(frozen=True)
 class Numeric:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ansatz.data.files import _GZIP_MAGIC, check_unpacked, check_zip
 from ansatz.errors import DataError, MissingExtraError
+from ansatz.storage.decoding import decoding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,13 +40,8 @@ def read_package_file(
         limit_bytes: what a packed file may unpack to.
     """
     kind = PACKAGE_FILES[path.suffix.lower()]
-    try:
+    with decoding(path, f"{kind.program} file"):
         return kind.read(path, member, limit_bytes)
-    except (DataError, MissingExtraError, MemoryError):
-        raise
-    except Exception as error:
-        said = " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
-        raise DataError(f"{path} is not a readable {kind.program} file: {said}.") from None
 
 
 def _import(package: str, what: str) -> Any:

@@ -2,11 +2,11 @@
 
 import warnings
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from torch import Tensor
 
 from ansatz.data.batch import check_weight
@@ -47,6 +47,27 @@ class _State(BaseModel):
     categorical: list[CategoricalColumn]
     dates: dict[str, list[str]]
     missing: dict[str, int]
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        """Compares what the parts say about the same columns."""
+        roles = {column.name: column.role for column in self.columns}
+        if len(roles) < len(self.columns):
+            raise ValueError("two columns have the same name")
+        for what, role, names in (
+            ("dates", "date", list(self.dates)),
+            ("categorical", "categorical", [column.name for column in self.categorical]),
+        ):
+            wanted = [name for name, found in roles.items() if found == role]
+            if sorted(names) != sorted(wanted):
+                raise ValueError(f"{what} must be of the columns {wanted}, got {names}")
+        for name, parts in self.dates.items():
+            if len(set(parts)) < len(parts) or not set(parts) <= set(PARTS):
+                raise ValueError(f"dates: '{name}' must have parts out of {list(PARTS)}")
+        if not set(self.missing) <= set(roles):
+            raise ValueError("missing: it names a column that is not there")
+        self.numeric.check(len(number_columns(self.columns, self.dates)))
+        return self
 
 
 class Preprocessor:
@@ -245,10 +266,6 @@ class Preprocessor:
             made = cls(checked)
         except (ValidationError, KeyError, IndexError, ValueError) as error:
             raise ModelError(f"damaged preprocessing state: {_first_line(error)}") from None
-        size = len(made.slots)
-        n = checked.numeric
-        if not len(n.center) == len(n.scale) == len(n.fill) == size:
-            raise ModelError(f"damaged preprocessing state: {len(n.center)} scales for {size}.")
         return made
 
     def _layout(self) -> tuple[list[str], np.ndarray | None]:

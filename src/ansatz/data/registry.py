@@ -1,16 +1,18 @@
 """Data sets by name: a table, perhaps with images, and its target."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ansatz.data.bundles import BUNDLES, IMAGE_BUNDLES, ROWS
 from ansatz.data.download import find_bundle
 from ansatz.errors import UsageError
-from ansatz.registry import Entry, Registry
+from ansatz.facts import Facts, as_html, as_text
+from ansatz.registry import Registry
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from ansatz.data.grids import Grids, Masks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """A table with a question.
 
@@ -52,6 +54,26 @@ class Dataset:
     splits: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     grids: "Grids | None" = None
     masks: "Masks | None" = None
+
+    def __repr__(self) -> str:
+        return as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._facts())
+
+    def _facts(self) -> tuple[str, Facts]:
+        rows, columns = self.frame.shape
+        size = "" if self.grids is None else f", grids of shape {self.grids.shape}"
+        target = self.target if isinstance(self.target, str) else ", ".join(self.target)
+        return f"Dataset '{self.name}': {rows:,} rows, {columns} columns{size}", [
+            ("target", target),
+            ("likelihood", self.likelihood),
+            ("columns", ", ".join(map(str, self.frame.columns[:20]))),
+            ("left out", ", ".join(self.exclude)),
+            ("splits", len(self.splits)),
+            ("about", self.description),
+            ("license", self.license),
+        ]
 
     def split(self, k: int = 0) -> tuple[np.ndarray, np.ndarray]:
         """Gives the row numbers (train, test) of the k-th published split."""
@@ -114,15 +136,80 @@ def names() -> list[str]:
     return registry.names()
 
 
-def describe(name: str) -> Entry:
-    """Gives name, summary and reference of a data set, without opening it.
+class DatasetEntry(NamedTuple):
+    """What is known of a data set before it is opened.
+
+    Args:
+        name: as in ``ansatz data list``.
+        summary: one sentence.
+        reference: who published it.
+        rows: how many; None for one that was registered by hand.
+        columns: their names; images have none.
+        question: the options of ``ansatz.fit`` that the data set brings: its target and so on.
+        note: what to know before using it.
+        source: where the files come from.
+        license: what its publisher says.
+        images: whether it holds images or volumes.
+
+    Example:
+        >>> from ansatz.data.registry import describe
+        >>> describe("rossi").question
+        {'target': ['week'], 'event': 'arrest'}
+    """
+
+    name: str
+    summary: str
+    reference: str
+    rows: int | None = None
+    columns: tuple[str, ...] = ()
+    question: dict[str, Any] = {}  # noqa: RUF012  # never changed
+    note: str = ""
+    source: str = ""
+    license: str = ""
+    images: bool = False
+
+
+def describe(name: str) -> DatasetEntry:
+    """Describes a data set without opening it: rows, columns, target, source, licence.
 
     Example:
         >>> from ansatz.data import describe
-        >>> describe("abalone").summary[:8]
-        'Abalone:'
+        >>> describe("abalone").summary[:8], describe("abalone").question
+        ('Abalone:', {'target': ['rings']})
     """
-    return registry.describe(name)
+    entry, row = registry.describe(name), ROWS.get(name)
+    if row is None:
+        return DatasetEntry(*entry)
+    return DatasetEntry(
+        *entry,
+        rows=int(row["rows"]),
+        columns=tuple(row["all_columns"].split(";")) if row["all_columns"] else (),
+        question={"target": [row["target"]]} if row["images"] else own_question(name),
+        note=row["note"],
+        source=row["source"],
+        license=row["license"],
+        images=bool(row["images"]),
+    )
+
+
+def own_question(data: Any) -> dict[str, Any]:
+    """Gives the options that a fit of a named table takes by itself: the target, and so on.
+
+    Empty for other data; a file or folder of that name comes first.
+    """
+    row = ROWS.get(data) if isinstance(data, str) else None
+    if row is None or row["images"] or Path(data).exists():
+        return {}
+    given = dict(word.split("=") for word in row["fit"].split())
+    given = given or {"target": row["target"], "drop": ",".join(row["exclude"].split())}
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        owner, dot, key = name.partition(".")
+        if dot:  # an option of an option, as JSON
+            found.setdefault(owner, {})[key] = json.loads(value)
+        elif value:
+            found[name] = value.split(",") if name in ("target", "drop") else value
+    return found
 
 
 def fetch(name: str) -> Path:

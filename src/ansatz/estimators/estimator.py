@@ -18,6 +18,7 @@ from ansatz.errors import UsageError
 from ansatz.estimators.arguments import DEFAULTS, Arguments, share_arguments
 from ansatz.estimators.predictor import Predictor
 from ansatz.estimators.validation import join_validation, mark_validation
+from ansatz.fitting.choice import LikelihoodChoice
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.fit_model import fit_model, update_model
 from ansatz.fitting.job import Job, make_job, read_column
@@ -61,6 +62,12 @@ class Estimator(Predictor):
                 raise TypeError(f"{kind}.__init__() got an unexpected keyword argument '{name}'")
         for name in self._shared:
             setattr(self, name, options.get(name, DEFAULTS[name]))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The arguments that differ from the defaults, and the likelihood that the rows chose."""
+        text = super().__repr__(N_CHAR_MAX)
+        chosen = getattr(self, "likelihood_choice_", None)
+        return text if chosen is None else f"{text}: likelihood {chosen.likelihood}"
 
     # Settings.
 
@@ -142,10 +149,17 @@ class Estimator(Predictor):
 
     def _fit(self, task: Task, job: Job) -> Self:
         previous = getattr(self, "model_", None) if self.warm_start else None
+        choice, task = self._choose(task, job)
         model = fit_model(task, job, previous=previous)
+        if choice is not None:
+            model.evidence["choice"] = choice.plain()
         model.row_keys = np.unique(job.keys())
         self.adopt(model)
         return self
+
+    def _choose(self, task: Task, job: Job) -> tuple[LikelihoodChoice | None, Task]:
+        """Lets the rows choose a likelihood, where that was left to them."""
+        return None, task
 
     def partial_fit(
         self,
@@ -174,11 +188,16 @@ class Estimator(Predictor):
         before = getattr(self, "model_", None)
         if before is None:
             return self._begin(X, y, sample_weight, offset, outcome=outcome)
-        task = before.task._replace(settings=self.settings())
+        settings = self.settings()
+        if settings.likelihood == "auto":
+            settings = settings.change(likelihood=before.task.settings.likelihood)
+        task = before.task._replace(settings=settings)
         return task, self._job(task, X, y, sample_weight, offset, reset=False)
 
     def _partial_fit(self, task: Task, job: Job) -> Self:
         before: Model | None = getattr(self, "model_", None)
+        if before is None:
+            _, task = self._choose(task, job)
         model = update_model(task, job, before)
         if before is None:
             model.row_keys = np.unique(job.keys())
@@ -396,6 +415,21 @@ class Estimator(Predictor):
         """
         check_is_fitted(self)
         return save_model(self.model_, folder, overwrite=overwrite)
+
+    def plot(self, X: Any = None, y: Any = None, what: str | None = None) -> Any:
+        """Draws the model: a matplotlib figure (``.savefig("model.png")``).
+
+        Args:
+            X: held-out rows as in ``fit``; without rows only the training is drawn.
+            y: their outcomes.
+            what: ``"training"`` (learning curves), ``"observed"`` (predicted against observed
+                numbers) or ``"calibration"`` (the probability integral transform of numbers, the
+                reliability of classes); None draws all that apply.
+        """
+        check_is_fitted(self)
+        from ansatz.report.plots import plot_model  # draws: imported when it is asked for
+
+        return plot_model(self, X, y, what)
 
     def report(self, X: Any, y: Any = None, path: str | Path | None = None, **options: Any) -> Any:
         """Writes the evidence of the model on given rows, as one page of HTML.

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor
+from torch import Tensor, nn
 
 from ansatz import linear
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.choice import LikelihoodChoice
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.intervals import Method, conformal_scores, distribution_of, interval_of
 from ansatz.fitting.job import read_column
@@ -50,6 +51,17 @@ def _linear(model: Model) -> Any:
     return model.linear if several else next(iter(model.linear), None)
 
 
+def _choice(model: Model) -> LikelihoodChoice | None:
+    """How the likelihood was chosen, where it was left to the rows."""
+    record = model.evidence.get("choice")
+    return None if record is None else LikelihoodChoice.of(record)
+
+
+def _network(model: Model) -> nn.Module | None:
+    """The trained network; of several, the first; None of a model that has none."""
+    return model.network if model.posterior.networks else None
+
+
 class Predictor(BaseEstimator):
     """The predictions of a fitted model: points, distributions, intervals, samples, tables."""
 
@@ -60,7 +72,10 @@ class Predictor(BaseEstimator):
     evidence_ = FittedAttribute(lambda model: model.evidence)
     has_offset_ = FittedAttribute(lambda model: model.has_offset)
     history_ = FittedAttribute(lambda model: model.history)
+    likelihood_ = FittedAttribute(lambda model: model.likelihood)
+    likelihood_choice_ = FittedAttribute(_choice)
     linear_ = FittedAttribute(_linear)
+    network_ = FittedAttribute(_network)
     n_iter_ = FittedAttribute(lambda model: model.iterations)
     notes_ = FittedAttribute(lambda model: model.outcome.notes(model))
     recalibration_ = FittedAttribute(lambda model: model.recalibration)
@@ -145,7 +160,14 @@ class Predictor(BaseEstimator):
         if not recalibrated:
             return self._without_recalibration().predict_dist(X, offset=offset, trials=trials)
         rows = self._given(X, offset, trials)
-        return distribution_of(self.model_.predictive(rows.rows, rows.offset), rows.trials)
+        found = distribution_of(self.model_.predictive(rows.rows, rows.offset), rows.trials)
+        if found.members is None:
+            parts = self.model_.posterior.components
+            found.members = lambda: [
+                (weight, distribution_of(part, rows.trials))
+                for weight, part in parts(rows.rows, rows.offset)
+            ]
+        return found
 
     def _without_recalibration(self) -> Self:
         """This model with the predictive that it had before recalibration."""

@@ -17,7 +17,7 @@ from ansatz.likelihoods import Likelihood
 
 _OF_TABLES = (
     *("calibration", "x", "widths", "activation", "dropout", "quantile", "bins"),
-    *("errors", "formula"),
+    *("errors", "formula", "impute", "link"),
 )
 
 

@@ -7,24 +7,28 @@ import unicodedata
 def number(value: object, digits: int = 4) -> str:
     """Rounds a number to significant digits; a dash where it is undefined.
 
-    Whole numbers keep all their digits. A true minus sign is printed.
+    Whole numbers keep all their digits, with commas from 10,000 on. A true minus sign is printed.
     """
     if value is None:
         return "–"
     if isinstance(value, bool) or not hasattr(value, "__float__"):
         return str(value)
     if isinstance(value, int) or getattr(getattr(value, "dtype", None), "kind", "?") in "iu":
-        return str(value).replace("-", "−")
+        return _whole(int(value)).replace("-", "−")  # type: ignore[call-overload]
     found = float(value)
     if math.isnan(found):
         return "–"
     if math.isinf(found):
         return "∞" if found > 0 else "−∞"
     if 10 ** (digits - 1) <= abs(found) < 1e9:
-        text = f"{found:.0f}"
+        text = _whole(round(found))
     else:
         text = f"{found:.{digits}g}"
     return text.replace("-", "−")
+
+
+def _whole(value: int) -> str:
+    return f"{value:,}" if abs(value) >= 10_000 else str(value)
 
 
 def with_error(value: float | None, error: float | None) -> str:

@@ -11,9 +11,12 @@ from ansatz.fitting.contracts.inference import Fitted, OutOfFoldPredictions
 from ansatz.fitting.intervals import conformal_scores
 from ansatz.fitting.job import Job, take, thinned
 from ansatz.fitting.model import Model
+from ansatz.fitting.options import declared
+from ansatz.fitting.options.commands import TrainingOptions
 from ansatz.fitting.options.vector import Errors
 from ansatz.fitting.recipe import STREAM
 from ansatz.fitting.task import Task
+from ansatz.fitting.teacher import Teacher
 from ansatz.fitting.training import known_outcomes
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import Estimates
@@ -29,14 +32,16 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     hazard); refits that serve such an estimate do without.
     """
     task = task.settle(job)._replace(outcome=copy.copy(task.outcome))
-    likelihood = task.likelihood(job.target, job.mass)
+    likelihood = task.suited(task.likelihood(job.target, job.mass), job)
     likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
-    if task.settings.get("errors") and not task.settings.is_linear:
-        raise UsageError(
-            "errors are standard errors of coefficients: they go with network='linear'."
-        )
+    for name in ("errors", "impute", "link"):
+        if task.settings.get(name) and not task.settings.is_linear:
+            raise UsageError(
+                f"'{name}' is about the coefficients of a linear model: it goes with "
+                "network='linear'."
+            )
     task.outcome.begin(likelihood, job)
     learn, aside = job, None
     if task.settings.get("calibration"):
@@ -71,10 +76,16 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     if not job.rows.has_features and not isinstance(task.settings.network, str):
         raise DataError("X has no columns that a network could use.")
     task.refuse("linear")
+    odd = [name for name in declared(TrainingOptions) if task.settings.get(name) is not None]
+    odd = [name for name in odd if name != "penalty"]
+    if task.settings.is_linear and odd:
+        raise UsageError(f"'{odd[0]}' is for the training of networks; network='linear' is solved.")
     errors = task.settings.get("errors", "classical" if job.group is None else "cluster")
     if errors not in get_args(Errors):
         raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
-    own = job._replace(errors=errors)
+    own = job._replace(errors=errors, link=task.settings.get("link"))
+    if task.settings.get("impute"):
+        own = own._replace(impute=(int(task.settings.get("impute")), task.settings.seed))
     found = task.outcome.solve(task.structure, likelihood, own, task.settings.penalty)
     steps = max((fit.iterations for fit in found.fits), default=1)
     return Model(
@@ -90,6 +101,10 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
 
 def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None) -> Model:
     plan = task.plan(task.recipe(job), job)
+    teacher = Teacher.of(plan.options)
+    if teacher is not None:
+        teacher.check_labels(task.outcome.labels)
+        plan = plan._replace(options={**plan.options, "teacher": teacher})
     before = None if previous is None else previous.posterior
     fitted = task.inference.fit(plan, job, likelihood, before)
     return Model(
@@ -103,7 +118,7 @@ def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None)
         out_of_fold=fitted.out_of_fold,
         recalibration=fitted.recalibration,
         conformal_scores=_out_of_fold_scores(fitted, job, likelihood),
-        notes=fitted.notes,
+        notes=fitted.notes if teacher is None else (*fitted.notes, teacher.note),
     )
 
 
@@ -123,7 +138,7 @@ def update_model(task: Task, job: Job, previous: Model | None) -> Model:
         raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")
     if task.settings.is_linear:
         raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
-    recipe, likelihood = task.recipe(job, STREAM), task.likelihood(job.target)
+    recipe, likelihood = task.recipe(job, STREAM), task.suited(task.likelihood(job.target), job)
     options, steps = None, 0
     if previous is None:
         task.outcome.begin(likelihood, job)

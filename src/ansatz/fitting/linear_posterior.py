@@ -1,10 +1,11 @@
 """The posterior of a solved linear model: its coefficients, and the error of their estimation."""
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ansatz.errors import ModelError
 from ansatz.fitting.contracts.inference import Composition, Predictive
@@ -43,9 +44,11 @@ class LinearPosterior(PointPosterior):
     ) -> None:
         super().__init__(structure, encoder, trained, options)
         self.error = Trained(error, _AsItIs(trained.likelihood), "estimation_error", {})
+        *_, last = (m for m in trained.network.modules() if isinstance(m, nn.Linear))
         self.marginal = Marginal(
             trained.likelihood,
-            error.outputs,
+            last.out_features // len(error.root),
+            error.varying,
             df=float(error.df),
             inflation=float(error.inflation),
         )
@@ -80,7 +83,10 @@ class LinearPosterior(PointPosterior):
 
     def composition(self, kind: torch.dtype) -> Composition:
         members = [(self.encoder, self.trained), (self.encoder, self.error)]
-        return Composition(members, self.likelihood, self.serve)
+        likelihood, words = copy.deepcopy(self.likelihood).to(kind), {}
+        if isinstance(likelihood, Marginal) and not likelihood.is_exact:
+            words["weights"] = likelihood.log_weights.exp().tolist()
+        return Composition(members, likelihood, self.serve, words)
 
     def tensors(self) -> dict[str, Tensor]:
         state = self.error.network.state_dict()

@@ -116,6 +116,10 @@ class PointPosterior:
     def without_recalibration(self) -> Self:
         return self
 
+    def at_estimate(self) -> "PointPosterior":
+        """The posterior without estimation error: the likelihood at the estimated weights."""
+        return PointPosterior(self.structure, self.encoder, self.trained, self.options)
+
     def composition(self, kind: torch.dtype) -> Composition:
         return Composition([(self.encoder, self.trained)])
 

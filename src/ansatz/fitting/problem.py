@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 
 from ansatz import likelihoods, outcomes, structures
+from ansatz.data.registry import own_question
 from ansatz.errors import DataError
 from ansatz.fitting.column_roles import ColumnRoles, is_numeric
 from ansatz.fitting.contracts.rows import Rows
@@ -181,7 +182,12 @@ def row_number(frame: pd.DataFrame, position: int) -> int:
 
 
 def with_structure(request: Request) -> Request:
-    """Decides what x looks like, and refuses options of other structures."""
+    """Decides what x looks like and what is predicted, and refuses options of other structures.
+
+    A named data set brings its own target where none is given.
+    """
+    if not any(request.given.get(name) for name in ("target", "lower", "masks")):
+        request = request.but(**{**own_question(request.data), **request.given})
     x = structure_of(request.data, request.options["x"], request.given)
     request.check(x)
     return request.but(x=x)

@@ -129,7 +129,7 @@ def propose(origin: str, frame: pd.DataFrame, column_roles: ColumnRoles) -> Prop
         return Proposal(["binomial", "beta_binomial"])
     y = frame[column_roles.target]
     if all(is_numeric(y[column]) for column in y):
-        return _propose_numbers(y, column_roles)
+        return propose_numbers(y, name, exposure=column_roles.exposure is not None)
     if _are_orders(y):
         return Proposal(["plackett_luce"], {}, f"likelihood plackett_luce: '{name}' holds orders.")
     if len(column_roles.target) > 1:
@@ -149,14 +149,14 @@ def _are_dates(name: str, levels: list[str]) -> bool:
     return looks_like_dates(levels) or (found is not None and bool(found.format))
 
 
-def _propose_numbers(y: pd.DataFrame, column_roles: ColumnRoles) -> Proposal:
-    name = column_roles.outcome_name
+def propose_numbers(y: pd.DataFrame, name: str, *, exposure: bool = False) -> Proposal:
+    """The likelihoods whose support holds numbers, one column for each target."""
     if y.shape[1] > 1:
         return _propose_vector(y, name)
     values = y.iloc[:, 0].to_numpy(dtype=np.float64)
     if set(np.unique(values)) == {0, 1}:
         return Proposal(["bernoulli"], {}, f"likelihood bernoulli: '{name}' is 0 or 1.")
-    return Proposal(candidates(values, exposure=column_roles.exposure is not None))
+    return Proposal(candidates(values, exposure=exposure))
 
 
 def _propose_vector(y: pd.DataFrame, name: str) -> Proposal:
@@ -189,6 +189,8 @@ def _propose_survival(frame: pd.DataFrame, column_roles: ColumnRoles) -> Proposa
     if "event" in outcomes and is_numeric(outcomes["event"]) and outcomes["event"].max() > 1:
         why = f"likelihood discrete_hazard: {name} has several causes."
         return Proposal(["discrete_hazard"], {}, why)
+    if column_roles.strata is not None:
+        return Proposal(["cox"], {}, "likelihood cox: --strata asks for a baseline per stratum.")
     times = outcomes["time"] if "time" in outcomes else outcomes[["lower", "upper"]].max(axis=1)
     positive = bool((pd.to_numeric(times, errors="coerce") > 0).all())
     if positive:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 from ansatz import data as ansatz_data
 from ansatz.data import row_keys
 from ansatz.errors import ModelError
+from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.job import Job
 from ansatz.fitting.options import FitOptions
 from ansatz.fitting.problem import Problem
@@ -123,6 +124,12 @@ class Provenance(BaseModel):
             asked |= record.pop("reader", {}) | (record.get("column_roles") or {})
             record["request"] = {"network": record.get("network"), "x": "vector", **asked}
         return record
+
+    @field_validator("column_roles")
+    @classmethod
+    def _check_roles(cls, roles: dict[str, Any]) -> dict[str, Any]:
+        ColumnRoles.model_validate(roles)
+        return roles
 
     @field_validator("request")
     @classmethod

@@ -21,6 +21,7 @@ from ansatz.fitting.options.commands import (
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.vector import VectorOptions, VectorSettings
+from ansatz.registry import load
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from ansatz.fitting.column_roles import ColumnRoles
 
 
+_PACKAGES = {  # of the names that an option takes
+    "inferences": "inference",
+    **{kind: kind for kind in ("likelihoods", "networks", "outcomes", "structures")},
+}
 _OF_TEXT = {"min_length", "pattern"}
 _SEQUENCE, _MAPPING = get_origin(Sequence[int]), get_origin(Mapping[str, int])
 
@@ -181,7 +186,7 @@ def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, A
         if name not in known:
             asked[name] = value
         elif value is not None or _means_none(known[name]):
-            value = _plain(value, known[name])
+            value = _canonical(_plain(value, known[name]), known[name].option)
             if not _is_default(value, known[name].option.default):
                 asked[name] = value
     try:
@@ -190,6 +195,13 @@ def validated(given: Mapping[str, Any], table: type, source: str) -> dict[str, A
         raise _explained(error.errors()[0], table, source) from None
     found = {name: getattr(made, name) for name in known if name in made.model_fields_set}
     return found if found.get("formula") is None else _with_target(found, source)
+
+
+def _canonical(value: Any, option: Option) -> Any:
+    """A name of a registry as the registry spells it: Log-Normal is log_normal."""
+    if not isinstance(value, str) or option.complete not in _PACKAGES:
+        return value
+    return load(f"ansatz.{_PACKAGES[option.complete]}.registry:registry").canonical(value)
 
 
 def _means_none(each: Declared) -> bool:

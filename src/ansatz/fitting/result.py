@@ -11,6 +11,7 @@ from typing import Any
 
 from ansatz.data import Column
 from ansatz.errors import UsageError
+from ansatz.facts import Facts, as_html, as_text
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, estimator_of
@@ -20,6 +21,7 @@ from ansatz.fitting.request import Request
 from ansatz.fitting.saved import load_model, save_model
 from ansatz.fitting.split import Parts
 from ansatz.fitting.task import Task
+from ansatz.registry import load
 from ansatz.storage import check_target
 from ansatz.training.machine import current_processes
 
@@ -33,7 +35,7 @@ _NOT_EVIDENCE = (
 )  # of the run
 
 
-@dataclass
+@dataclass(repr=False)
 class Fit:
     """A fitted model, what it was fitted to, and how it does on rows it never saw.
 
@@ -68,6 +70,39 @@ class Fit:
     provenance: Provenance | None = field(default=None, repr=False)  # how it was asked for
     split_problem: tuple[Problem, Job, Parts] | None = field(default=None, repr=False)  # its rows
 
+    def __repr__(self) -> str:
+        return as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._facts())
+
+    def _facts(self) -> tuple[str, Facts]:
+        shown = f"{self.network}, {self.parameters:,} parameters, {self.inference}"
+        counts = ", ".join(f"{count:,} {part}" for part, count in self.rows.items() if count)
+        notes = len(self.notes)
+        return f"Fit: {shown}, likelihood {self.likelihood}", [
+            (self.fitted.structure.unit[1], counts),
+            ("test", _numbers(self.metrics)),
+            ("linear", _numbers(self.linear)),
+            ("constant", _numbers(self.constant)),
+            (
+                "training",
+                f"{self.epochs:,.3g} epochs; fit and test took {self.seconds:.3g} seconds",
+            ),
+            ("model", self.folder),
+            ("notes", f"{notes} note{'s' * (notes > 1)} in .notes" if notes else ""),
+        ]
+
+    def plot(self, what: str | None = None) -> Any:
+        """Draws the fit on its test rows: a matplotlib figure (``.savefig("fit.png")``).
+
+        Args:
+            what: ``"training"`` (learning curves), ``"observed"`` (predicted against observed
+                numbers) or ``"calibration"`` (the probability integral transform of numbers, the
+                reliability of classes); None draws all that apply.
+        """
+        return load("ansatz.report.plots:plot_fit")(self, what)
+
     @cached_property
     def model(self) -> Any:
         """The fitted estimator."""
@@ -93,6 +128,12 @@ class Fit:
         """
         X, y = self.rows_of.get("test", (None, None))
         return self.model.summary(X, y, training=self.rows_of.get("learn"), refits=refits)
+
+
+def _numbers(metrics: Metrics | None) -> str:
+    """Metrics in a line."""
+    found = (metrics or {}).items()
+    return ", ".join(f"{name} {value:.4g}" for name, value in found if value is not None)
 
 
 def describe_training(model: Model) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from ansatz import inference, likelihoods, networks, outcomes, structures
 from ansatz.errors import ModelError, UsageError
-from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Structure
@@ -27,6 +26,7 @@ from ansatz.fitting.specification import (
     LikelihoodRecord,
     MemberRecord,
     NetworkRecord,
+    RecalibrationRecord,
     Specification,
     present_name,
 )
@@ -165,13 +165,15 @@ def _specify(model: Model) -> Specification:
         parameters=_plain_parameters(model.task.settings.arguments),
         likelihood=LikelihoodRecord(name=likelihood.name, options=likelihood.options),
         network=network,
-        column_roles=None if model.column_roles is None else model.column_roles.model_dump(),
+        column_roles=model.column_roles,
         features=FeatureRecord(**model.features),
         preprocessing=model.encoder.state(),
         has_offset=model.has_offset,
         recipe=None if model.recipe is None else model.recipe.model_dump(mode="json"),
         history=None if model.history is None else HistoryRecord(**model.history.state_dict()),
-        recalibration=None if recalibration is None else recalibration._asdict(),
+        recalibration=None
+        if recalibration is None
+        else RecalibrationRecord(**recalibration._asdict()),
         summary=_summary(model),
         evidence=model.evidence,
         iterations=model.iterations,
@@ -214,10 +216,8 @@ def _rebuild(
         iterations=record.iterations,
         recalibration=None
         if record.recalibration is None
-        else Recalibration(**record.recalibration),
-        column_roles=None
-        if record.column_roles is None
-        else ColumnRoles.model_validate(record.column_roles),
+        else Recalibration(**record.recalibration.model_dump()),
+        column_roles=record.column_roles,
         evidence=record.evidence,
         summary=record.summary,
     )
@@ -368,6 +368,8 @@ def _plain_parameters(arguments: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for name, value in arguments.items():
         if isinstance(value, (nn.Module, np.random.RandomState)) or name == "callbacks":
+            continue
+        if name == "teacher" and value is not None and not isinstance(value, str):
             continue
         if isinstance(value, np.generic):
             value = value.item()

@@ -1,11 +1,15 @@
 """The content of ``ansatz.json``: everything about a saved model that is not a tensor."""
 
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ansatz.data import Column
+from ansatz.fitting.column_roles import ColumnRoles
+from ansatz.fitting.recalibration import Kind
 from ansatz.fitting.summaries import SavedSummary
+
+_MOST = 2**31 - 1  # of anything that is counted
 
 
 class _Strict(BaseModel):
@@ -24,7 +28,7 @@ class NetworkRecord(_Strict):
 
     name: str
     options: dict[str, Any] | None
-    outputs: int
+    outputs: int = Field(ge=0, le=_MOST)
 
 
 class MemberRecord(_Strict):
@@ -38,9 +42,28 @@ class FeatureRecord(_Strict):
     """The names of the features, as :meth:`Rows.describe` gives them."""
 
     names: list[str] | None
-    count: int
+    count: int = Field(ge=0, le=_MOST)
     columns: list[Column] | None
     parts: "dict[str, FeatureRecord] | None" = None  # of examples of several kinds
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        columns = None if self.columns is None else [column.name for column in self.columns]
+        for what, names in (("names", self.names), ("columns", columns)):
+            if names is not None and len(set(names)) < len(names):
+                raise ValueError(f"two of its {what} are the same")
+        if self.names is not None and len(self.names) != self.count:
+            raise ValueError(f"{len(self.names)} names for {self.count} features")
+        return self
+
+
+class RecalibrationRecord(_Strict):
+    """The factor of a recalibrated predictive; the fields of :class:`Recalibration`."""
+
+    kind: Kind
+    value: float = Field(gt=0, le=1e6, allow_inf_nan=False)
+    before: dict[str, float]
+    after: dict[str, float]
 
 
 class HistoryRecord(_Strict):
@@ -65,16 +88,31 @@ class Specification(_Strict):
     parameters: dict[str, Any]
     likelihood: LikelihoodRecord
     network: NetworkRecord | None
-    column_roles: dict[str, Any] | None
+    column_roles: ColumnRoles | None
     features: FeatureRecord
     preprocessing: dict[str, Any]
     has_offset: bool = False
     recipe: dict[str, Any] | None
     history: HistoryRecord | None
-    recalibration: dict[str, Any] | None = None
+    recalibration: RecalibrationRecord | None = None
     summary: SavedSummary | None
-    evidence: dict[str, Any]
-    iterations: int
+    evidence: dict[str, dict[str, Any]]
+    iterations: int = Field(ge=0, le=_MOST)
+
+    @model_validator(mode="after")
+    def _agree(self) -> Self:
+        """Compares what several parts of the record say about the same columns."""
+        names = self.features.names or []
+        outcome = [] if self.column_roles is None else self.column_roles.outcome_columns
+        shared = [name for name in outcome if name in names]
+        if shared:
+            raise ValueError(f"column '{shared[0]}' is both a feature and the outcome")
+        read = self.preprocessing.get("columns")
+        if self.features.columns is not None and isinstance(read, list):
+            found = [each.get("name") if isinstance(each, dict) else each for each in read]
+            if found != [column.name for column in self.features.columns]:
+                raise ValueError("features and preprocessing name different columns")
+        return self
 
     @classmethod
     def read(cls, record: Any) -> "Specification":

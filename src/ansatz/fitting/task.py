@@ -18,8 +18,16 @@ from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe, one_line
 from ansatz.fitting.recipe_options import RecipeOptions
-from ansatz.fitting.request import Request, fit_settings, refuse_foreign, settings_of
+from ansatz.fitting.request import (
+    Request,
+    fit_settings,
+    refuse_foreign,
+    settings_of,
+    settings_with,
+)
+from ansatz.fitting.unknown_settings import refuse_unknown
 from ansatz.likelihoods import Likelihood
+from ansatz.likelihoods.registry import current_dispersion
 from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import Penalty, choose_device
 
@@ -66,6 +74,13 @@ _FIELDS = {  # arguments of an estimator that are fields of their own
 ARGUMENTS = _FIELDS | {"x"}  # of estimators that no owner of options declares
 
 
+_REGISTRIES = {
+    "likelihood": likelihoods.registry,
+    "network": networks.registry,
+    "inference": inference.registry,
+}
+
+
 @dataclass(frozen=True)
 class Settings:
     """The answers and options of one fit; they are checked when a fit needs them, not before.
@@ -98,6 +113,8 @@ class Settings:
     progress: int | str = 0
 
     def __post_init__(self) -> None:
+        for name, registry in _REGISTRIES.items():  # in any spelling
+            object.__setattr__(self, name, registry.canonical(getattr(self, name)))
         for name in ("likelihood_options", "network_options"):
             given = getattr(self, name)
             if not isinstance(given, Mapping):
@@ -193,6 +210,7 @@ class Settings:
 
 # Options that steer the training of one network, besides those of its encoder.
 STEERING = {*RecipeOptions._fields, "warm_start", "pretrained", "freeze"} - {"bins"}
+STEERING |= {"teacher", "teacher_temperature", "teacher_weight", "callbacks", "recompute"}
 
 
 def inference_of(name: str) -> Inference:
@@ -257,6 +275,34 @@ class Task(NamedTuple):
         likelihood = copy.deepcopy(self.outcome.likelihood(self.settings, target, few=few))
         likelihood.outputs(target)
         return likelihood
+
+    def suited(self, likelihood: Likelihood, job: Job) -> Likelihood:
+        """The likelihood that a network given as a module has outputs for.
+
+        A module decides what it predicts: as many raw numbers per outcome as it gives.
+        """
+        network = self.network(job.target)
+        if isinstance(network, str) or not job.rows.has_features:
+            return likelihood
+        if next(network.parameters(), None) is None:  # refused where it is built
+            return likelihood
+        variants = self.outcome.variants(likelihood, self.settings)
+        if len(variants) == 1:
+            return likelihood
+        found = self.structure.count_outputs(network, job, self.recipe(job), self.settings.options)
+        counts = [each.outputs(job.target) * math.prod(job.target.shape) for each in variants]
+        if found in counts:
+            return variants[counts.index(found)]
+        named = [
+            f"{count} ({each.name}, dispersion {d})"
+            if (d := current_dispersion(each))
+            else f"{count} ({each.name})"
+            for count, each in zip(counts, variants, strict=True)
+        ]
+        raise UsageError(
+            f"the network {type(network).__name__} gives {found} numbers per row; the outcome "
+            f"takes {' or '.join(named)}. Build it with one of these numbers of outputs."
+        )
 
     # The network and its recipe.
 
@@ -350,8 +396,8 @@ class Task(NamedTuple):
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "layout", "penalty", "prior"}
-_OF_LINEAR |= {"unranked"}
+_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "link"}
+_OF_LINEAR |= {"penalty", "prior", "unranked"}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:
@@ -411,6 +457,7 @@ def settings_for(
     others = {
         name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known
     }
+    refuse_unknown(others, takes, network, known & settings_with(structure.name))
     if network == "linear" and structure.solves:
         _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
     return Settings(

@@ -217,11 +217,19 @@ class TensorStructure(Structure):
 
     def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
         assert objective.shift is not None
+        require_outputs(network, self._two_rows(network, encoder, job), objective.shift.numel())
+        return network
+
+    def count_outputs(
+        self, network: nn.Module, job: Job, recipe: Recipe, options: Mapping[str, Any]
+    ) -> int:
+        encoder = self.encoder(job.rows, job.weight.numpy(), recipe, options)
+        return int(answer_of(network, self._two_rows(network, encoder, job)).shape[-1])
+
+    def _two_rows(self, network: nn.Module, encoder: Any, job: Job) -> tuple[Tensor, ...]:
         dtype = next(network.parameters()).dtype
         found = self.inputs(encoder, job.rows[slice(0, 2)])
-        inputs = tuple(t.to(dtype) if t.is_floating_point() else t for t in found)
-        require_outputs(network, inputs, objective.shift.numel())
-        return network
+        return tuple(t.to(dtype) if t.is_floating_point() else t for t in found)
 
     def answering(
         self, network: nn.Module, encoder: Any, recipe: Recipe | None

@@ -20,6 +20,7 @@ from ansatz.fitting.model import Trained
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.split import stopping_folds, stopping_rows
 from ansatz.fitting.task import TrainingPlan
+from ansatz.fitting.teacher import Teacher
 from ansatz.fitting.transfer import Transfer, begin_transfer
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.transfer import rests
@@ -35,6 +36,7 @@ from ansatz.training import (
     Supervised,
     Trainer,
 )
+from ansatz.training.distillation import TeacherObjective
 
 Start = tuple[nn.Module, Supervised]
 
@@ -71,16 +73,21 @@ def train(
     if encoder is None:
         encoder = plan.structure.encoder(learn.rows, learn.weight.numpy(), recipe, plan.options)
     made: Encoder = encoder
+    teacher = Teacher.of(plan.options)
+    if teacher is not None:
+        teacher.check(plan, job)
 
     def begin(part: Job) -> Step:
-        return _begin(plan._replace(recipe=recipe), part, likelihood, made, start)[0]
+        own = plan._replace(recipe=recipe)
+        return _begin(own, part, likelihood, made, start, teacher=teacher)[0]
 
     folds = None
     if stop is None:
         folds = stopping_folds(job, recipe, seed)
     if folds is not None:
         recipe = recipe.model_copy(update={"steps": _best_steps(plan, begin, learn, made, folds)})
-    step, transfer = _begin(plan._replace(recipe=recipe), learn, likelihood, made, start)
+    own = plan._replace(recipe=recipe)
+    step, transfer = _begin(own, learn, likelihood, made, start, teacher=teacher)
     feed = _feed(step, recipe, seed)
     source = plan.structure.source(learn, made, feed, plan.options)
     held_out = None
@@ -149,8 +156,10 @@ def update(
 
 def finish(plan: TrainingPlan, encoder: Encoder, step: Step) -> Trained:
     """The network and the objective of a step, ready to predict."""
-    assert isinstance(step.objective, Supervised)
-    return finish_pair(plan, encoder, step.network, step.objective)
+    objective: Any = step.objective
+    if isinstance(objective, TeacherObjective):
+        objective = objective.plain()
+    return finish_pair(plan, encoder, step.network, objective)
 
 
 def finish_pair(
@@ -196,10 +205,13 @@ def _begin(
     start: Start | None,
     *,
     schedule: bool = True,
+    teacher: Teacher | None = None,
 ) -> tuple[Step, Any]:
     """The first step of a training, and what it takes from elsewhere."""
     recipe = plan.recipe
     module, objective = _modules(plan, job, likelihood, encoder, start)
+    if teacher is not None:
+        objective = teacher.objective(objective, job)
     # Weights of a file are for the beginning: a fit that goes on does not load them again.
     file = plan.options.get("pretrained") if start is None else None
     frozen = plan.options.get("freeze")
@@ -212,6 +224,7 @@ def _begin(
         seed=plan.seed,
         schedule=recipe.make_schedule() if schedule else None,
         groups=transfer.groups,
+        recompute=bool(plan.options.get("recompute")),
     )
     return step, transfer
 
@@ -319,10 +332,11 @@ def build_step(
     seed: int,
     schedule: optim.Schedule | None = None,
     groups: list[dict[str, Any]] | None = None,
+    recompute: bool = False,
 ) -> Step:
     """The fastest step that trains ``network`` with the settings of the recipe."""
     clip = recipe.clip or None
-    if recipe.is_plain and AnalyticStep.supports(network, objective):
+    if recipe.is_plain and not recompute and AnalyticStep.supports(network, objective):
         return AnalyticStep(
             network,
             objective,
@@ -338,7 +352,13 @@ def build_step(
     if getattr(optimizer, "needs_graph", False):
         return NewtonStep(network, objective, optimizer=optimizer, penalty=penalty)
     return GradientStep(
-        network, objective, optimizer, schedule=schedule, clip=clip, penalty=penalty
+        network,
+        objective,
+        optimizer,
+        schedule=schedule,
+        clip=clip,
+        penalty=penalty,
+        recompute=recompute,
     )
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import Categorical, CrossEntropy, Likelihood
 from ansatz.likelihoods.averaged import Averaged, merge, merges
 from ansatz.seeds import generator
@@ -93,6 +94,10 @@ class Combination:
                 total = merge(self.likelihood, torch.stack([total, aligned]), shares)
         assert total is not None
         return total if self.factor == 1 else total / self.factor
+
+    def of_member(self, served: Predictive) -> Predictive:
+        """A member's prediction under the merged likelihood, which may have a baseline of all."""
+        return Predictive(self.likelihood, self._align(served.likelihood, served.raw))
 
     def _align(self, likelihood: Likelihood, raw: Tensor) -> Tensor:
         """The raw numbers of one member as the served likelihood takes them.

@@ -41,10 +41,10 @@ from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
 from ansatz.seeds import derive
 from ansatz.storage import load_into
-from ansatz.training import History, Supervised, choose_device
+from ansatz.training import History, Penalty, Supervised, choose_device
 
 IN_TURN = "members were trained one after another, which takes longer: all at once are trained by "
-IN_TURN += "AdamW, without a penalty, at a rate that is a function of the step."
+IN_TURN += "AdamW, without a penalty or a teacher, at a rate that is a function of the step."
 
 
 class Ensemble(Inference):
@@ -87,19 +87,20 @@ class Ensemble(Inference):
         plain = (
             likelihood.additive and not job.target.classes and plan.options.get("dropout") is None
         )
-        mixed = rows is not None and plain and _can_be_together(plan.recipe)
+        mixed = rows is not None and plain and _can_be_together(plan)
         members = plan_members(job, plan.recipe, plan.seed, mixed=mixed)
         trained, history = _train(plan, job, likelihood, members, encoder, rows)
         models = [PointPosterior(structure, encoder, each, plan.options) for each in trained]
-        linear = None
+        linear, penalty = None, None
         if rows is not None and float(job.weight.sum()) < FEW:
-            linear = _linear(structure, job, likelihood, models[0])
+            penalty = structure.penalty(likelihood, job, plan.seed)
+            linear = _linear(structure, job, likelihood, models[0], penalty)
         if job.target.axis == "row":
-            evaluated = _out_of_fold(job, rows, members, models, linear)
+            evaluated = _out_of_fold(job, rows, members, models, linear, penalty)
         else:
             job, evaluated = evaluate_elements(job, members, models, plan.seed)
         fitted = combine(job, models, members, linear, evaluated, history, plan.seed)
-        return fitted if _can_be_together(plan.recipe) else fitted._replace(notes=(IN_TURN,))
+        return fitted if _can_be_together(plan) else fitted._replace(notes=(IN_TURN,))
 
     def rebuild(
         self,
@@ -133,9 +134,11 @@ class Ensemble(Inference):
         return posterior
 
 
-def _can_be_together(recipe: Recipe) -> bool:
-    """Tests whether the step of all members can do what a recipe asks for."""
-    return recipe.is_plain and not hasattr(optim.schedules.get(recipe.schedule), "observe")
+def _can_be_together(plan: TrainingPlan) -> bool:
+    """Tests whether the step of all members can do what a plan asks for."""
+    if not plan.recipe.is_plain or any(plan.options.get(each) for each in ("teacher", "recompute")):
+        return False
+    return not hasattr(optim.schedules.get(plan.recipe.schedule), "observe")
 
 
 def _named(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -157,7 +160,7 @@ def _train(
     objective.likelihood.relax_shapes()
     networks = [_member(plan, job, encoder, objective, n) for n in range(len(members))]
     on_cpu = choose_device(plan.trainer_options.get("device", "auto")).type == "cpu"
-    together = _can_be_together(plan.recipe) and MemberStep.supports(networks[0], objective)
+    together = _can_be_together(plan) and MemberStep.supports(networks[0], objective)
     if not on_cpu or not together:
         starts = [(member, objective) for member in networks]
         return _in_turn(plan, job, likelihood, members, encoder, starts)
@@ -212,11 +215,15 @@ def _in_turn(
 
 
 def _linear(
-    structure: Structure, job: Job, likelihood: Likelihood, like: PointPosterior
+    structure: Structure,
+    job: Job,
+    likelihood: Likelihood,
+    like: PointPosterior,
+    penalty: Penalty | None,
 ) -> PointPosterior | None:
-    """The exact linear model of the likelihood, where it predicts the same raw numbers."""
+    """The linear model of the likelihood, where it predicts the same raw numbers."""
     try:
-        found = structure.linear(likelihood, job)
+        found = structure.linear(likelihood, job, penalty=penalty)
     except NumericalError:  # separated classes and the like: the networks go without it
         return None
     if found is None or not isinstance(found.posterior, PointPosterior):
@@ -237,11 +244,12 @@ def _out_of_fold(
     members: list[MemberRows],
     models: list[PointPosterior],
     linear: PointPosterior | None,
+    penalty: Penalty | None,
 ) -> MemberPredictions:
     """Predicts every evaluated row by the members that left it out, one of each repeat."""
     who = left_out(members, len(job.y))  # (N, G)
     wide = None if rows is None else typed(rows, torch.float64)
-    refits = _linear_refits(job, members, models[0]) if linear is not None else []
+    refits = _linear_refits(job, members, models[0], penalty) if linear is not None else []
     folds = []
     for group in who[(who >= 0).all(1)].unique(dim=0):
         index = (who == group).all(1).nonzero().squeeze(1)
@@ -262,11 +270,15 @@ def _out_of_fold(
     return MemberPredictions(who, folds, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
 
-def _linear_refits(job: Job, members: list[MemberRows], like: PointPosterior) -> list[Posterior]:
+def _linear_refits(
+    job: Job, members: list[MemberRows], like: PointPosterior, penalty: Penalty | None
+) -> list[Posterior]:
     """The linear model of the rows that each member of the first repeat was trained on."""
     found = []
     for member in members[: folds_of(members)]:
-        linear = like.structure.linear(like.likelihood, take(job, member.train.numpy()))
+        linear = like.structure.linear(
+            like.likelihood, take(job, member.train.numpy()), penalty=penalty
+        )
         assert linear is not None
         found.append(linear.posterior)
     return found

@@ -94,9 +94,14 @@ class EnsemblePosterior:
 
     def components(self, rows: Any, offset: Tensor | None = None) -> list[tuple[float, Predictive]]:
         shares = zip(self.weights.tolist(), self.members, strict=True)
-        return [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
+        found = [(share, m.predictive(rows, offset, notes=[])) for share, m in shares]
+        if not self.combination.merged:
+            return found
+        return [(share, self.combination.of_member(part)) for share, part in found]
 
     def without_recalibration(self) -> "EnsemblePosterior":
+        if self.combination.factor == 1:
+            return self
         return EnsemblePosterior(self.members, self.weights)
 
     def composition(self, kind: torch.dtype) -> Composition:

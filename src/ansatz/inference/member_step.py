@@ -16,23 +16,28 @@ from ansatz.inference.member_passes import MemberPasses
 from ansatz.inference.members import MemberObjective, Members
 from ansatz.optim import FlatAdamW
 from ansatz.training import AnalyticStep, Loss, Supervised
+from ansatz.training.early_stopping import check_stopping, settling
 from ansatz.training.fast.numpy_mlp import Array
-from ansatz.training.run import check_stopping
 
 
 class MemberStopping:
     """Remembers for each member its lowest loss, how long ago it was, and its weights then."""
 
     def __init__(
-        self, parameters: list[Tensor], patience: int | None, min_improvement: float = 0.0
+        self,
+        parameters: list[Tensor],
+        patience: int | None,
+        min_improvement: float = 0.0,
+        least_loss: float = -math.inf,
     ) -> None:
         check_stopping(patience, min_improvement)
         self._parameters, self.patience = parameters, patience
-        self.min_improvement = min_improvement
+        self.min_improvement, self.enough = min_improvement, least_loss + min_improvement
         members = len(parameters[0])
         self.best = torch.full((members,), torch.inf, dtype=torch.float64)
         self.first, self.progress = self.best.clone(), self.best.clone()
         self.waited = torch.zeros(members, dtype=torch.int64)
+        self.settled = self.waited.clone()
         self.kept = [p.detach().clone() for p in parameters]
         self.latest: Tensor | None = None  # losses of the evaluation that is under way
 
@@ -51,6 +56,8 @@ class MemberStopping:
         further = (losses < self.progress - margin) & learning
         self.progress = torch.where(further, losses, self.progress)
         self.waited = torch.where(further, 0, self.waited + 1)
+        near = (losses < self.enough) | ~learning  # a member that has settled stays so
+        self.settled = torch.where(near, self.settled + learning, 0)
         for mine, now in zip(self.kept, self._parameters, strict=True):
             mine[better] = now.detach()[better]
         return bool(better.any())
@@ -60,7 +67,7 @@ class MemberStopping:
         """For each member, whether its patience has run out."""
         if self.patience is None:
             return torch.zeros_like(self.waited, dtype=torch.bool)
-        return self.waited >= self.patience
+        return (self.waited >= self.patience) | (self.settled >= settling(self.patience))
 
     @property
     def exhausted(self) -> bool:
@@ -77,13 +84,14 @@ class MemberStopping:
         """Losses, waiting times and weights."""
         kept = {str(place): value for place, value in enumerate(self.kept)}
         seen = {"best": self.best, "first": self.first, "progress": self.progress}
-        return {**seen, "waited": self.waited, "kept": kept}
+        return {**seen, "waited": self.waited, "settled": self.settled, "kept": kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave."""
         self.best, self.waited = state["best"].clone(), state["waited"].clone()
         self.first = state.get("first", self.best).clone()  # runs of before had no such numbers
         self.progress = state.get("progress", self.best).clone()
+        self.settled = state.get("settled", torch.zeros_like(self.waited)).clone()
         for place, value in enumerate(self.kept):
             value.copy_(state["kept"][str(place)])
 
@@ -172,10 +180,9 @@ class MemberStep:
         """Tests whether members like this one can be trained together."""
         return isinstance(objective, Supervised) and AnalyticStep.supports(network, objective)
 
-    def stopping(self, patience: int | None, min_improvement: float = 0.0) -> MemberStopping:
-        """Makes what decides when each member stops."""
-        everyone = _parameters(self.members, self.losses)
-        self._stopping = MemberStopping(everyone, patience, min_improvement)
+    def stopping(self, *rule: Any) -> MemberStopping:
+        """Makes what decides when each member stops, of the arguments of ``EarlyStopping``."""
+        self._stopping = MemberStopping(_parameters(self.members, self.losses), *rule)
         return self._stopping
 
     def observe(self, loss: float) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import roots_genlaguerre
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
@@ -115,6 +116,8 @@ class Averaged(Likelihood):
         mixed: Distribution
         if type(self.likelihood) is Normal:  # with closed forms of its quantiles and its crps
             mixed = _normal_mixture(parts, self.log_weights)
+            weights = self.log_weights.exp().tolist()
+            mixed.members = lambda: list(zip(weights, parts, strict=True))
         elif isinstance(parts[0], VectorDistribution):
             mixed = VectorMixture(parts, self.log_weights)
         elif isinstance(parts[0], OrdinalDistribution):
@@ -158,7 +161,7 @@ def _normal_mixture(parts: list[Distribution], log_weights: Tensor) -> Distribut
         if isinstance(part, NormalMixtureDistribution):
             own, mean, sd = part.log_weights, part.means, part.sds
         elif isinstance(part, StudentTDistribution):
-            ratios, shares = log_chi_ratios(float(part.nu.reshape(-1)[0]), 5)
+            ratios, shares = log_chi_ratios(float(part.nu.reshape(-1)[0]), 16)
             scale = part.scale.unsqueeze(-1)
             sd = scale * torch.from_numpy(ratios / 2).to(scale).exp()
             own, mean = torch.from_numpy(shares).to(scale).log(), part.location.unsqueeze(-1)
@@ -173,10 +176,16 @@ def _normal_mixture(parts: list[Distribution], log_weights: Tensor) -> Distribut
 
 
 def log_chi_ratios(df: float, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of log(df / chi-square), by the normal with its mean and variance."""
+    """Nodes and weights of log(df / chi-square).
+
+    By the Gauss-Laguerre rule; with many degrees of freedom by the normal with the same moments.
+    """
     if not math.isfinite(df):
         return np.zeros(1), np.ones(1)
-    half = torch.tensor(max(df, 1.0) / 2, dtype=torch.float64)
+    if df <= 300:
+        nodes, weights = roots_genlaguerre(count, df / 2 - 1)
+        return np.log(df / (2 * nodes)), weights / weights.sum()
+    half = torch.tensor(df / 2, dtype=torch.float64)
     mean = float(half.log() - torch.digamma(half))
     nodes, weights = hermite(count)
     return mean + math.sqrt(float(torch.special.polygamma(1, half))) * nodes, weights

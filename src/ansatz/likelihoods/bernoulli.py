@@ -114,6 +114,7 @@ class Bernoulli(Likelihood):
     """
 
     name = "bernoulli"
+    least_loss = 0.0
     link_name = "logit"
 
     def outputs(self, target: TargetSpec) -> int:

@@ -43,6 +43,14 @@ class CategoricalDistribution(Distribution):
         return torch.softmax(self.logits, -1)
 
     @property
+    def _centre(self) -> Tensor:
+        return self.probs
+
+    @property
+    def _scatter(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    @property
     def mode(self) -> Tensor:
         """The code of the most probable class."""
         return self.logits.argmax(-1)
@@ -104,6 +112,7 @@ class Categorical(Likelihood):
     """
 
     name = "categorical"
+    least_loss = 0.0
     link_name = "logit"
 
     def __init__(self, *, reference: bool = False) -> None:

@@ -10,7 +10,7 @@ from ansatz.errors import DataError, UsageError
 from ansatz.likelihoods.curve_distribution import CurveDistribution
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood, require_same_shape
-from ansatz.likelihoods.partial_likelihood import RiskSets, Ties, tie_term
+from ansatz.likelihoods.partial_likelihood import RiskSets, Ties, on_one_axis, tie_term
 from ansatz.likelihoods.special.logarithms import soft_clamp
 from ansatz.likelihoods.special.tensors import wide
 from ansatz.likelihoods.survival_outcome import check_survival, observed_time
@@ -81,7 +81,7 @@ class Cox(Likelihood):
 
     def check(self, y: Tensor) -> None:
         """Rows (time, event, entry) with entry < time and events 0 or 1."""
-        check_survival(self.name, y)
+        check_survival(self.name, y, strata=True)
 
     def start(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
         """0 and 1: a constant log-risk has no effect."""
@@ -99,7 +99,7 @@ class Cox(Likelihood):
 
     def joint_loss(self, raw: Tensor, y: Tensor, weight: Tensor) -> Tensor:
         """The shares with frequency weights: a row of weight 2 is twice in every risk set."""
-        require_same_shape(self.name, raw, y, event=(3,))
+        require_same_shape(self.name, raw, y, event=(4 if y.shape[-1] == 4 else 3,))
         if raw.is_meta:
             return raw[..., 0] * weight
         eta, outcome, mass = wide(raw[..., 0], y, weight)
@@ -116,7 +116,7 @@ class Cox(Likelihood):
         """Those of the last call where the rows are the same, as at every step on all rows."""
         last = self._last
         if last is None or not (torch.equal(last[0], outcome) and torch.equal(last[1], mass)):
-            time, event, entry = outcome.unbind(-1)
+            time, event, entry = on_one_axis(outcome).unbind(-1)
             sets = RiskSets.of(time, event, entry, mass)
             last = self._last = outcome.clone(), mass.clone(), sets
         return last[2]
@@ -137,23 +137,42 @@ class Cox(Likelihood):
             )
         weight = torch.ones_like(log_risk) if weight is None else weight
         eta, outcome, mass = wide(log_risk, y, weight)
-        time, event, entry = outcome.unbind(-1)
+        time, event, entry = on_one_axis(outcome).unbind(-1)
         sets = RiskSets.of(time, event, entry, mass)
         if not len(sets.times):
             raise DataError("a baseline hazard needs at least one event, but all are censored.")
         eta = torch.where(mass > 0, eta, 0.0)
         total = torch.logaddexp(*sets.log_sums(eta + mass.log()))
-        self.baseline_times = sets.times.to(log_risk)
-        self.baseline_hazard = (sets.weight.log() - total).exp().cumsum(0).to(log_risk)
+        jumps = (sets.weight.log() - total).exp()
+        if outcome.shape[-1] == 3:
+            self.baseline_times = sets.times.to(log_risk)
+            self.baseline_hazard = jumps.cumsum(0).to(log_risk)
+            return
+        # One curve per stratum, on the event times of all.
+        one = torch.zeros(len(sets.times), dtype=torch.long).index_copy(0, sets.place, sets.events)
+        times, place = outcome[one, 0].unique(return_inverse=True)
+        count = int(outcome[:, 3].max()) + 1
+        hazard = jumps.new_zeros(count, len(times))
+        hazard.index_put_((outcome[one, 3].long(), place), jumps, accumulate=True)
+        self.baseline_times = times.to(log_risk)
+        self.baseline_hazard = hazard.cumsum(1).to(log_risk)
 
     def distribution(self, raw: Tensor) -> CurveDistribution:
-        """The survival curve exp(-H0 e^raw) on the event times of the baseline's rows."""
+        """The survival curve exp(-H0 e^raw) on the event times of the baseline's rows.
+
+        With strata, H0 is that of the stratum whose code is the last number of raw.
+        """
         if not len(self.baseline_times):
             raise UsageError(
                 "cox knows risks but no times yet: give it a baseline hazard first, with "
                 "set_baseline(log_risk, y, weight) on training rows."
             )
-        log_hazard = self.baseline_hazard.to(raw).log() + soft_clamp(raw)  # (..., T)
+        hazard = self.baseline_hazard.to(raw)
+        if hazard.ndim == 2:
+            if raw.shape[-1] != 2:
+                raise UsageError("a stratified cox needs the stratum of each row for its curve.")
+            hazard = hazard[raw[..., 1].round().long()]  # (..., T)
+        log_hazard = hazard.log() + soft_clamp(raw[..., :1])  # (..., T)
         return CurveDistribution.of_hazard(self.baseline_times, log_hazard.exp())
 
     def given(self, raw: Tensor, y: Tensor) -> tuple[Distribution, Tensor]:

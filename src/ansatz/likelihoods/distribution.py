@@ -14,6 +14,7 @@ from ansatz.arrays import takes_tensor, to_tensor
 from ansatz.likelihoods.special.quadrature import gauss
 
 F = TypeVar("F", bound=Callable[..., Any])
+_METHODS = ("log_prob", "cdf", "log_cdf", "log_survival", "log_interval", "icdf", "crps")
 
 
 def _takes_arrays(method: F) -> F:
@@ -24,7 +25,10 @@ def _takes_arrays(method: F) -> F:
     """
     _, *parameters = inspect.signature(method).parameters.values()
     names = [p.name for p in parameters]
-    converted = {p.name for p in parameters if takes_tensor(p)}
+    known = method.__name__ in _METHODS  # a user's own may do without annotations
+    converted = {
+        p.name for p in parameters if takes_tensor(p) or (known and p.annotation is p.empty)
+    }
     if not converted:
         return method
 
@@ -33,8 +37,8 @@ def _takes_arrays(method: F) -> F:
         if all(isinstance(value, Tensor) for value in args) and not options:
             return method(self, *args)
         given = dict(zip(names, args, strict=False)) | options
-        known = (v for v in given.values() if isinstance(v, Tensor) and v.is_floating_point())
-        like = next(chain(_tensors(self), known), torch.empty(0))
+        floats = (v for v in given.values() if isinstance(v, Tensor) and v.is_floating_point())
+        like = next(chain(_tensors(self), floats), torch.empty(0))
         for name in converted & given.keys():
             if given[name] is not None:
                 given[name] = to_tensor(given[name], like)
@@ -78,6 +82,7 @@ class Distribution:
     symmetric = False  # True: the median is the mode
     lower, upper = -math.inf, math.inf  # the support's ends
     reparameterized = True  # False: probability that moves between values, rsample has no gradient
+    members: "Callable[[], list[tuple[float, Distribution]]] | None" = None  # of an ensemble
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Lets the methods of every distribution take arrays, which they define for tensors."""
@@ -111,6 +116,38 @@ class Distribution:
     def variance(self) -> Tensor:
         """E[(Y - E Y)^2]; infinite where it does not exist."""
         raise TypeError(f"{type(self).__name__} defines no variance.")
+
+    @property
+    def between_variance(self) -> Tensor:
+        r"""The variance of the members' means: how much an ensemble disagrees; 0 for one model.
+
+        .. math:: \sum_s \pi_s (m_s - \bar m)^2
+
+        Of classes and rankings, that of each probability, ``(..., K)``.
+        """
+        if self.members is None:
+            return torch.zeros_like(self._scatter)
+        return self._between(self.members())
+
+    @property
+    def within_variance(self) -> Tensor:
+        """The rest of the variance, which more data would not remove."""
+        return (self._scatter - self.between_variance).clamp(min=0)
+
+    @property
+    def _centre(self) -> Tensor:
+        return self.mean
+
+    @property
+    def _scatter(self) -> Tensor:
+        return self.variance
+
+    def _between(self, members: "list[tuple[float, Distribution]]") -> Tensor:
+        centres = torch.stack([member._centre for _, member in members])  # (S, ...)
+        weights = torch.tensor([weight for weight, _ in members]).to(centres)
+        weights = weights.reshape(-1, *(1,) * (centres.ndim - 1))
+        mean = (weights * centres).sum(0)
+        return (weights * (centres - mean) ** 2).sum(0)
 
     @property
     def mode(self) -> Tensor:
@@ -248,7 +285,7 @@ class Distribution:
         return self.icdf(u)
 
 
-for _name in ("cdf", "log_cdf", "log_survival", "log_interval", "icdf", "crps"):
+for _name in _METHODS:
     setattr(Distribution, _name, _takes_arrays(getattr(Distribution, _name)))
 
 

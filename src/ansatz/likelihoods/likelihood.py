@@ -1,6 +1,7 @@
 """The contract of likelihoods: how a network's raw numbers describe an outcome."""
 
 import inspect
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ClassVar
@@ -40,6 +41,7 @@ class Likelihood(Resized):
     event_ndim: ClassVar[int] = 0  # trailing axes of y that make up one outcome: 1 for a vector
     link_name: ClassVar[str] = "identity"  # from the mean (or location) to the first raw number
     support: ClassVar[Support] = "any"  # the outcomes that check accepts
+    least_loss: ClassVar[float] = -math.inf  # that a prediction can have: 0 for probabilities
     options: dict[str, Any]  # the keyword arguments it was made with: name + options remake it
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -88,6 +90,10 @@ class Likelihood(Resized):
         """
         require_same_shape(self.name, raw, y)
         return -self.distribution(raw).log_prob(y)
+
+    def forward(self, raw: Tensor, y: Any, axis: int = -1) -> Tensor:
+        """Computes ``loss``, so that a likelihood is called as torch's losses are."""
+        return self.loss(raw, y, axis=axis)  # type: ignore[call-arg]  # see takes_axis
 
     def joint_loss(self, raw: Tensor, y: Any, weight: Tensor) -> Tensor:
         """Shares of the total loss, weights included, for likelihoods that couple rows.

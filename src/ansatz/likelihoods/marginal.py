@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ansatz.likelihoods.averaged import Averaged, hermite, log_chi_ratios, merge, merges
+from ansatz.likelihoods.censored import Censored
 from ansatz.likelihoods.dispersion import PositiveHead
 from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood
@@ -23,38 +24,41 @@ SCALES = ("normal", "student_t", "log_normal", "weibull", "multivariate_normal",
 class Marginal(Averaged):
     r"""A likelihood averaged over the sampling distribution of its estimated raw numbers.
 
-    .. math:: p(y \mid x) = \int p(y \mid r, \sigma)\, N(r;\, \hat r(x), V(x))\,
+    .. math:: p(y \mid x) = \int p(y \mid r, \sigma)\, N(r;\, \hat r(x), \Sigma(x))\,
               p(\sigma \mid \hat\sigma)\, dr\, d\sigma
 
     For the normal with a constant dispersion the integral is Student's t with n - p degrees of
-    freedom, location :math:`\hat r` and squared scale :math:`\hat\sigma^2 + V`: its intervals are
-    the prediction intervals of least squares. For every other likelihood it is a mixture over
-    Gauss-Hermite nodes. A constant dispersion is estimated with n - p degrees of freedom, and
-    averaged over the distribution of (n - p) / chi-square.
+    freedom, location :math:`\hat r` and squared scale :math:`\hat\sigma^2 + \Sigma`: its
+    intervals are the prediction intervals of least squares. For every other likelihood it is a
+    mixture over Gauss-Hermite nodes. A constant dispersion is estimated with n - p
+    degrees of freedom, and averaged over the distribution of (n - p) / chi-square.
 
     Args:
         likelihood: as fitted by maximum likelihood.
         outputs: P, its raw numbers.
+        varying: V, the first of them, which depend on x; with fewer than P the last is a dispersion
+            that was estimated once.
         df: n - p, the degrees of freedom of the dispersion.
         inflation: n / (n - p), which the maximum-likelihood variance is multiplied by.
 
     Shapes:
-        - raw: ``(..., P + P (P + 1) / 2)``: the estimate, then the rows of the lower triangular
-          root of V.
+        - raw: ``(..., P + V (V + 1) / 2)``: the estimate, then the rows of the lower triangular
+          root of its covariance.
 
     References:
         Geisser (1993), Predictive Inference, chapter 3.
     """
 
     def __init__(
-        self, likelihood: Likelihood, outputs: int, *, df: float, inflation: float
+        self, likelihood: Likelihood, outputs: int, varying: int, *, df: float, inflation: float
     ) -> None:
-        estimated = any(head.kind == "constant" for head in _dispersions(likelihood))
-        points, weights, dispersions = _nodes(outputs, df if estimated else math.inf)
+        heads = _dispersions(likelihood)
+        once = varying < outputs or any(head.kind == "constant" for head in heads)
+        points, weights, dispersions = _nodes(varying, df if once else math.inf)
         super().__init__([likelihood] * len(weights), weights.log())
         self.plain = copy.deepcopy(likelihood)
-        self.width, self.df, self.inflation = outputs, df, inflation
-        self.extra = outputs * (outputs + 1) // 2
+        self.width, self.varying, self.df, self.inflation = outputs, varying, df, inflation
+        self.extra = varying * (varying + 1) // 2
         self.points = points
         power = 0.5 if _inner(likelihood).name in SCALES else 1.0
         for node, log_ratio in zip(self.likelihoods, dispersions.tolist(), strict=True):
@@ -83,20 +87,28 @@ class Marginal(Averaged):
         found = []
         for point in self.points.tolist():
             moves, k = [], 0
-            for p in range(self.width):
+            for p in range(self.varying):
                 row = [root[..., k + j] * point[j] for j in range(p + 1)]
                 moves.append(torch.stack(row).sum(0))
                 k += p + 1
+            moves += [torch.zeros_like(moves[0])] * (self.width - self.varying)
             found.append(estimate + torch.stack(moves, -1))
         return found
 
     def _members(self, raw: Tensor) -> list[tuple[Any, Tensor]]:
         return list(zip(self.likelihoods, self.nodes(raw), strict=True))
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the average has a closed form: the normal, its dispersion not depending on x."""
+        if type(self.plain) is not Normal:
+            return False
+        return self.varying < self.width or self.plain.dispersion.kind != "predicted"
+
     def _exact(self, raw: Tensor) -> Distribution | None:
-        """The closed form of the normal with a dispersion that does not depend on x."""
-        if type(self.plain) is not Normal or self.plain.dispersion.kind == "predicted":
+        if not self.is_exact:
             return None
+        assert isinstance(self.plain, Normal)
         plain = self.plain.distribution(self.estimate(raw))
         known = self.plain.dispersion.kind == "known"
         variance = plain.variance * (1.0 if known else self.inflation)
@@ -133,8 +145,14 @@ class Marginal(Averaged):
 
 
 def is_marginal(likelihood: Likelihood, outputs: int) -> bool:
-    """Tests whether estimation error is averaged over: not for losses, and not where rows couple."""
-    return likelihood.has_distribution and likelihood.additive and outputs <= MOST_OUTPUTS
+    """Tests whether estimation error is averaged over.
+
+    Not for losses, likelihoods that couple rows, and times that may be censored: their survival
+    curves are those at the estimate.
+    """
+    if not likelihood.has_distribution or not likelihood.additive:
+        return False
+    return not isinstance(likelihood, Censored) and outputs <= MOST_OUTPUTS
 
 
 def stays_itself(likelihood: Likelihood) -> bool:
@@ -161,20 +179,20 @@ def _dispersions(likelihood: Likelihood) -> list[PositiveHead]:
     ]
 
 
-def _nodes(outputs: int, df: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Points ``(J, P)`` of a standard normal, their weights, and log (n - p) / chi-square.
+def _nodes(varying: int, df: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Points ``(J, V)`` of a standard normal, their weights, and log (n - p) / chi-square.
 
-    One raw number: 9 nodes; two: 5 times 3; more: the 2 P points of the spherical rule of third
+    One raw number: 9 nodes; two: 5 times 3; more: the 2 V points of the spherical rule of third
     degree. A dispersion that is estimated once has two nodes of its own at each.
     """
-    if outputs <= 2:
-        axes = [hermite(count) for count in ((9,) if outputs == 1 else (5, 3))]
+    if varying <= 2:
+        axes = [hermite(count) for count in ((9,) if varying == 1 else (5, 3))]
         points = np.stack(np.meshgrid(*(nodes for nodes, _ in axes), indexing="ij"), -1)
-        weights = axes[0][1] if outputs == 1 else np.outer(axes[0][1], axes[1][1])
-        points, weights = points.reshape(-1, outputs), weights.reshape(-1)
+        weights = axes[0][1] if varying == 1 else np.outer(axes[0][1], axes[1][1])
+        points, weights = points.reshape(-1, varying), weights.reshape(-1)
     else:
-        points = math.sqrt(outputs) * np.concatenate([np.eye(outputs), -np.eye(outputs)])
-        weights = np.full(2 * outputs, 0.5 / outputs)
+        points = math.sqrt(varying) * np.concatenate([np.eye(varying), -np.eye(varying)])
+        weights = np.full(2 * varying, 0.5 / varying)
     ratios, shares = log_chi_ratios(df, 2)
     count = len(ratios)
     return (

@@ -157,6 +157,7 @@ class Ordinal(Likelihood):
     """
 
     name = "ordinal"
+    least_loss = 0.0
     resized = ("steps",)
     link_name = "logit"
 

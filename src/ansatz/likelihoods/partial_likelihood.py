@@ -115,6 +115,27 @@ def no_entry(time: Tensor) -> Tensor:
 Ties = Literal["efron", "breslow"]
 
 
+def on_one_axis(y: Tensor) -> Tensor:
+    """Rows (time, event, entry, stratum) as rows (time, event, entry) without common risk sets.
+
+    The strata come one after another on one axis of whole numbers: times are replaced by their
+    ranks, and every row enters at the begin of its stratum or later. The partial likelihood sees
+    the order of times alone, so that of the new rows is the product over the strata.
+
+    Shapes:
+        - y: ``(N, 3)``, which are returned as they are, or ``(N, 4)``; returns ``(N, 3)``.
+    """
+    if y.shape[-1] == 3:
+        return y
+    time, event, entry, stratum = y.double().unbind(-1)
+    late = entry.isfinite()
+    values = torch.cat([time, entry[late]]).unique()
+    begin = stratum * (len(values) + 1)
+    until = begin + torch.searchsorted(values, time.contiguous()) + 1
+    since = torch.searchsorted(values, torch.where(late, entry, values[:1]).contiguous()) + 1
+    return torch.stack([until, event, begin + torch.where(late, since, 0)], -1)
+
+
 def partial_likelihood(
     X: Tensor,
     beta: Tensor,

@@ -71,6 +71,14 @@ class RankingDistribution(Distribution):
         return torch.softmax(self.scores, -1)
 
     @property
+    def _centre(self) -> Tensor:
+        return self.probs
+
+    @property
+    def _scatter(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    @property
     def mode(self) -> Tensor:
         """The most probable order: by score, ``(..., K)`` codes; equal scores by code."""
         return self.scores.sort(dim=-1, descending=True, stable=True).indices

@@ -63,11 +63,7 @@ registry = Registry(
         "zero_one_inflated_beta": "ansatz.likelihoods.zero_one_inflated_beta:ZeroOneInflatedBeta",
     },
     # log-probabilities are logits: their log-softmax is themselves
-    aliases={
-        "binary_cross_entropy": "bernoulli",
-        "nll": "categorical",
-        "pseudo_huber": "charbonnier",
-    },
+    aliases=dict(binary_cross_entropy="bernoulli", nll="categorical", pseudo_huber="charbonnier"),
 )
 create = registry.create
 names = registry.names

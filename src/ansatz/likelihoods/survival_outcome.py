@@ -37,8 +37,13 @@ def survival_outcome(time: Tensor, event: Tensor, entry: Tensor | None = None) -
     return torch.stack([time, event, entry], -1)
 
 
-def check_survival(likelihood: str, y: Tensor, causes: int = 1) -> None:
-    """Rejects rows that are not (time, event, entry), naming the row and the value."""
+def check_survival(likelihood: str, y: Tensor, causes: int = 1, *, strata: bool = False) -> None:
+    """Rejects rows that are not (time, event, entry), naming the row and the value.
+
+    With ``strata``, rows may have the code of a stratum behind them.
+    """
+    if strata and y.ndim >= 2 and y.shape[-1] == 4:
+        y = y[..., :3]
     if y.ndim < 2 or y.shape[-1] != 3:
         raise DataError(
             f"{likelihood} needs outcomes (time, event, entry), shape (B, 3), got "

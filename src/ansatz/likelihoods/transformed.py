@@ -103,6 +103,11 @@ class Scaled(_Moved):
         """c^2 times that of the base."""
         return self.factor**2 * self._inside.variance
 
+    @property
+    def between_variance(self) -> Tensor:
+        """c^2 times that of the base."""
+        return self.factor**2 * self._inside.between_variance
+
     def crps(self, y: Tensor) -> Tensor:
         """C times the base's at the point moved back."""
         return self.factor * self._inside.crps(self._in(y))

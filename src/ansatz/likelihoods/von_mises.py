@@ -77,6 +77,11 @@ class VonMisesDistribution(Distribution):
         """The circular variance 1 - A(kappa), A = I1 / I0: from 0 to 1."""
         return resultant_gap(self.kappa)
 
+    def _between(self, members: list[tuple[float, Distribution]]) -> Tensor:
+        """What the circular variance of all exceeds the mean of the members' by."""
+        within = sum(weight * member.variance for weight, member in members)
+        return (self.variance - within).clamp(min=0)
+
     @property
     def stddev(self) -> Tensor:
         """The circular standard deviation sqrt(-2 log A(kappa)), in radians."""

@@ -1,6 +1,7 @@
 """Cox's proportional hazards: a linear model of who has the event first."""
 
 import copy
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -8,13 +9,19 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.likelihoods.partial_likelihood import RiskSets, Ties, partial_likelihood
+from ansatz.likelihoods.partial_likelihood import (
+    RiskSets,
+    Ties,
+    on_one_axis,
+    partial_likelihood,
+)
 from ansatz.linear.covariance import invert
 from ansatz.linear.criterion import Derivatives
 from ansatz.linear.design import INTERCEPT, Design, DesignRows
 from ansatz.linear.linear_fit import LinearFit
 from ansatz.linear.messages import explain_columns, explain_minimum
 from ansatz.linear.newton import Minimum, Recession, minimise
+from ansatz.linear.proportional_hazards import ProportionalHazards, proportional_hazards
 from ansatz.linear.robust import explain_groups, group_codes
 from ansatz.metrics.concordance import harrell_c
 
@@ -32,7 +39,8 @@ class PartialLikelihood:
         offset: Tensor | None = None,
         ties: Ties = "efron",
     ) -> None:
-        self.x, self.y, self.weight, self.offset, self.ties = x, y, weight, offset, ties
+        self.x, self.weight, self.offset, self.ties = x, weight, offset, ties
+        self.y = on_one_axis(y)  # strata have no risk set in common
 
     def derivatives(self, theta: Tensor, free: Tensor | None = None) -> Derivatives:
         """Value, gradient and Hessian."""
@@ -100,15 +108,56 @@ def fit_cox(likelihood: Cox, rows: DesignRows, design: Design, covariance: str) 
     null = partial.value(zero)
     found = minimise(partial, zero, free, unit, recede=partial.recession)
     matrix = invert(found.derivatives.hessian)
+    tested = _test_proportional(partial, found, matrix, rows.y)
     if covariance != "model":
         matrix = matrix @ _meat(score_residuals(partial, found.theta), rows, covariance) @ matrix
     scale = design.scale.unsqueeze(1) * design.scale
     table = design.restore(torch.cat([zero.new_zeros(1), found.theta]).unsqueeze(1))
     log_risk = partial.linear(found.theta)[:, 0]
     base.set_baseline(
-        log_risk if rows.offset is None else log_risk + rows.offset, partial.y, rows.weight
+        log_risk if rows.offset is None else log_risk + rows.offset, rows.y.double(), rows.weight
     )
-    return _result(base, rows, design, found, -float(null), matrix / scale, table, covariance)
+    fit = _result(base, rows, design, found, -float(null), matrix / scale, table, covariance)
+    return fit if tested is None else _with_test(fit, tested)
+
+
+_FEWEST_EVENTS = 20  # for a test of proportional hazards
+_DOUBTFUL = 0.01
+
+
+def _test_proportional(
+    partial: PartialLikelihood, found: Minimum, covariance: Tensor, y: Tensor
+) -> ProportionalHazards | None:
+    """Tests whether the coefficients change with time; None with few events or no maximum."""
+    events = float(partial.weight @ (partial.y[:, 1] > 0).double())
+    if not len(found.theta) or events < _FEWEST_EVENTS or not found.converged:
+        return None
+    if not bool(covariance.isfinite().all()):
+        return None
+    time, event, entry = partial.y.unbind(1)
+    return proportional_hazards(
+        *(partial.x, found.theta, covariance, time, event),
+        entry=entry,
+        weight=partial.weight,
+        ties=partial.ties,
+        offset=partial.offset,
+        moments=y[:, 0].double() if y.shape[1] == 4 else None,
+    )
+
+
+def _with_test(fit: LinearFit, tested: ProportionalHazards) -> LinearFit:
+    measures = {**fit.measures, "proportional_hazards_p": tested.global_p}
+    messages = fit.messages
+    if tested.global_p < _DOUBTFUL:
+        worst = int(tested.p.argmin())
+        name = fit.names[fit.entries[worst][0]]
+        messages = (
+            *messages,
+            f"proportional hazards are doubtful (p = {tested.global_p:.2g}): the effect of "
+            f"'{name}' changes most with time (p = {float(tested.p[worst]):.2g}). Stratify "
+            "(--strata), or compare with discrete_hazard by integrated_brier.",
+        )
+    return replace(fit, measures=measures, messages=messages)
 
 
 def _meat(residuals: Tensor, rows: DesignRows, kind: str) -> Tensor:
@@ -137,9 +186,9 @@ def _result(
 ) -> LinearFit:
     rank = len(found.theta)
     measures = {"events": float(rows.weight @ (rows.y[:, 1] > 0).double())}
-    time, event, entry = rows.y.double().unbind(1)
-    entered = bool((entry > -torch.inf).any())
-    if rank and not (entered and len(time) > PAIRS):
+    time, event, entry = rows.y.double()[:, :3].unbind(1)
+    entered, strata = bool((entry > -torch.inf).any()), rows.y.shape[1] == 4
+    if rank and not strata and not (entered and len(time) > PAIRS):
         log_risk = design.matrix[:, 1:] @ found.theta
         c = harrell_c(time, event, log_risk, rows.weight, entry if entered else None)
         measures["concordance"] = float(c)

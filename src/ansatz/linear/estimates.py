@@ -28,7 +28,8 @@ class Estimates(NamedTuple):
         >>> import torch
         >>> from ansatz.likelihoods import Poisson
         >>> from ansatz.linear import Estimates, fit_linear
-        >>> fit = fit_linear(Poisson(), torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2, 4, 9]))
+        >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+        >>> fit = fit_linear(Poisson(), x, y)
         >>> Estimates.of(fit).names
         ('(Intercept)', 'x1')
     """
@@ -44,6 +45,8 @@ class Estimates(NamedTuple):
     def of(cls, fit: "LinearFit") -> "Estimates":
         """The estimates of a fit."""
         df = fit.df_residual if fit.df_statistics is None else fit.df_statistics
+        if fit.pooled is not None:  # one number for all: the least is on the safe side
+            df = float(fit.pooled.df.nan_to_num(torch.inf).min())
         entries = torch.tensor(fit.entries, dtype=torch.int64).reshape(-1, 2)
         uses_t = fit.uses_t and df > 0
         return cls(

@@ -12,6 +12,7 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
+from ansatz.likelihoods.link import Linked
 from ansatz.linear.covariance import in_original_units, model_covariance, sandwich_covariance
 from ansatz.linear.cox import fit_cox
 from ansatz.linear.design import INTERCEPT, Design, DesignRows
@@ -20,6 +21,7 @@ from ansatz.linear.linear_fit import LinearFit
 from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
 from ansatz.linear.messages import explain
 from ansatz.linear.naming import direction_of, output_names, scales_of
+from ansatz.linear.overdispersion import explain_overdispersion
 from ansatz.linear.robust import ROBUST, df_statistics, explain_groups, robust_covariance
 from ansatz.linear.row_loss import Constants
 
@@ -40,6 +42,7 @@ def fit_linear(
     dispersion: Literal["constant", "predicted"] = "constant",
     covariance: Literal["model", "sandwich", "HC0", "HC1", "HC2", "HC3", "cluster"] | None = None,
     groups: Tensor | None = None,
+    link: str | None = None,
     class_names: Sequence[str] | None = None,
     null: bool = True,
 ) -> LinearFit:
@@ -69,6 +72,8 @@ def fit_linear(
             groups: see :func:`ansatz.linear.robust.robust_covariance`. Default: ``"cluster"``
             with groups, else ``"model"``.
         groups: ``(N,)`` codes; rows alike in it may depend on each other.
+        link: of the mean, where not the likelihood's own: ``"probit"``, ``"identity"``, ...; the
+            fit's likelihood is :class:`ansatz.likelihoods.link.Linked` then.
         class_names: K names for class codes 0..K-1.
         null: whether the model without x is fitted too, for the summary; False saves its time.
 
@@ -91,6 +96,8 @@ def fit_linear(
     _one_of("covariance", covariance, ("model", "sandwich", *ROBUST))
     if covariance == "cluster" and groups is None:
         raise UsageError("clustered standard errors need groups: --group COL, or groups= in fit.")
+    if link is not None and link != likelihood.link_name:
+        likelihood = Linked(copy.deepcopy(likelihood), link)
     if feature_names is None:
         feature_names = [f"x{j + 1}" for j in range(design.shape[-1])]
     rows = DesignRows.of(
@@ -102,13 +109,13 @@ def fit_linear(
         return fit_cox(likelihood, rows, columns, covariance)
     rows, centre = _centred(likelihood, rows)
     model = LinearLikelihood.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
-    fit = _Fitting(model, rows, columns, covariance, class_names).result(null)
+    fit = LinearFitting(model, rows, columns, covariance, class_names).result(null)
     return replace(fit, coefficients=_raised(fit.coefficients, centre))
 
 
 def _centred(likelihood: Likelihood, rows: DesignRows) -> tuple[DesignRows, float]:
     """Outcomes far from 0 less their median: what they differ by has all its digits then."""
-    if likelihood.name not in SHIFTED:
+    if likelihood.name not in SHIFTED or likelihood.link_name != "identity":
         return rows, 0.0
     centre = rows.y.double().median()
     deviation = (rows.y - centre).abs().mean()
@@ -128,7 +135,7 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
         raise UsageError(f"{option} must be one of {', '.join(known)}, got {value!r}.")
 
 
-class _Fitting:
+class LinearFitting:
     """The fit, the null model beside it, and what follows from the two."""
 
     def __init__(
@@ -138,13 +145,14 @@ class _Fitting:
         design: Design,
         covariance: str,
         class_names: Sequence[str] | None,
+        found: Maximum | None = None,
     ) -> None:
         self.model, self.rows, self.design, self.class_names = model, rows, design, class_names
         self.covariance = covariance
         if covariance == "model" and not model.likelihood.has_distribution:
             self.covariance = "sandwich"
         self.criterion = model.criterion(rows, design.matrix)
-        self.found = model.maximise(rows, design.matrix)
+        self.found = model.maximise(rows, design.matrix) if found is None else found
         self.likelihood = model.fitted(self.criterion, self.found.theta)
         self.raw = self.criterion.z(self.found.theta)[:, : model.outputs]
         self.observations = float(rows.weight.sum())
@@ -190,9 +198,14 @@ class _Fitting:
             messages=(
                 *explain(model, self.design, found, self.observations, errors),
                 *explain_groups(self.covariance, self.rows.group),
+                *(self._overdispersion() if null else ()),
             ),
             df_statistics=df_statistics(self.covariance, self.rows.group),
         )
+
+    def _overdispersion(self) -> list[str]:
+        arguments = (self.likelihood, self.raw, self.rows, self.rank, self.covariance)
+        return explain_overdispersion(*arguments) if self.found.location.converged else []
 
     def _scales(self, likelihood: Likelihood) -> dict[str, float]:
         raw = self.raw[:1]

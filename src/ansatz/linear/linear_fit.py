@@ -4,7 +4,7 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from scipy import stats
@@ -15,6 +15,14 @@ from ansatz.layers import affine
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.summary import Summary
 from ansatz.training.objectives import Supervised
+
+
+class Pooling(NamedTuple):
+    """Rubin's quantities of each coefficient, ``(D + 1, P)`` each; nan where none was estimated."""
+
+    imputations: int
+    df: Tensor
+    missing_information: Tensor
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,7 @@ class LinearFit:
             and the information matrix comes from differences of gradients, good to some 1e-6.
         df_statistics: degrees of freedom of t statistics, where not ``df_residual``: the number of
             groups less 1 for clustered standard errors.
+        pooled: of fits to imputed tables, degrees of freedom and missing information.
 
     Example:
         >>> import torch
@@ -96,6 +105,7 @@ class LinearFit:
     measures: dict[str, float] = field(default_factory=dict)
     curvature: str = "exact"
     df_statistics: float | None = None
+    pooled: Pooling | None = None
 
     @property
     def df_residual(self) -> float:
@@ -161,6 +171,8 @@ class LinearFit:
     @property
     def _reference(self) -> Any:
         """The distribution of the statistics, Student's t or normal."""
+        if self.pooled is not None:
+            return stats.t(self.pooled.df.numpy())
         df = self.df_residual if self.df_statistics is None else self.df_statistics
         return stats.t(df) if self.uses_t and df > 0 else stats.norm()
 
@@ -174,7 +186,7 @@ class LinearFit:
         """Computes Wald intervals, ``(D + 1, P, 2)``."""
         if not 0 < level < 1:
             raise UsageError(f"level of confint must be in (0, 1), got {level}.")
-        half = float(self._reference.ppf((1 + level) / 2)) * self.standard_errors
+        half = torch.as_tensor(self._reference.ppf((1 + level) / 2)) * self.standard_errors
         return torch.stack([self.coefficients - half, self.coefficients + half], -1)
 
     def predict_raw(self, x: Tensor, offset: Tensor | None = None) -> Tensor:

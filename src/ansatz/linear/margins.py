@@ -57,9 +57,9 @@ def mean_interval(
               \mathrm{se}(\eta)^2 = x^\top \Sigma x
 
     where the mean depends on the first raw number alone, through a link g: for the normal model and
-    GLMs these are statsmodels' ``get_prediction``. Where several raw numbers make the mean (classes,
-    zero-inflated counts) the interval is by the delta method. They hold the *mean* with the given
-    probability, not an outcome, and take a constant dispersion as known.
+    GLMs these are statsmodels' ``get_prediction``. Where several raw numbers make the mean
+    (classes, zero-inflated counts) the interval is by the delta method. They hold the
+    *mean* with the given probability, not an outcome, and take a constant dispersion as known.
 
     Args:
         estimates: of the linear model.
@@ -150,7 +150,8 @@ def marginal_means(
         >>> x, y = torch.tensor([[0.0], [0.0], [1.0], [1.0]]), torch.tensor([1.0, 3.0, 4.0, 8.0])
         >>> fit = fit_linear(Normal(dispersion="constant"), x, y, feature_names=["male"])
         >>> settings = [Setting(str(v), x * 0 + v, fit.predict_raw(x * 0 + v)) for v in (0, 1)]
-        >>> marginal_means(Estimates.of(fit), fit.likelihood, settings)["estimate"].round(9).tolist()
+        >>> found = marginal_means(Estimates.of(fit), fit.likelihood, settings)
+        >>> found["estimate"].round(9).tolist()
         [2.0, 6.0, 4.0]
     """
     import pandas as pd

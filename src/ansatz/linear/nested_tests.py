@@ -1,4 +1,4 @@
-"""Tests of nested linear models: likelihood ratio, Wald, and F where the dispersion is estimated."""
+"""Tests of nested linear models: likelihood ratio, Wald and F."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -122,7 +122,8 @@ def wald_test(fit: "LinearFit | Estimates", names: Sequence[str]) -> NestedTest:
         >>> import torch
         >>> from ansatz.likelihoods import Poisson
         >>> from ansatz.linear import fit_linear, wald_test
-        >>> fit = fit_linear(Poisson(), torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2, 4, 9]))
+        >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+        >>> fit = fit_linear(Poisson(), x, y)
         >>> round(wald_test(fit, ["x1"]).statistic, 3), round(float(fit.statistics[1, 0]) ** 2, 3)
         (7.303, 7.303)
 

@@ -1,6 +1,7 @@
 """The estimation error of a linear model's raw numbers at each row.
 
-Legend: N rows, Q columns with the intercept, P raw numbers, K targets, T estimated coefficients.
+Legend: N rows, Q columns with the intercept, P raw numbers that depend on x, K targets, T estimated
+coefficients.
 """
 
 import math
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.likelihoods.marginal import is_marginal
+from ansatz.likelihoods.registry import varies
 from ansatz.linear.linear_fit import LinearFit
 
 MOST_COEFFICIENTS = 2_000  # whose covariance is kept: 32 MB
@@ -64,7 +66,7 @@ class EstimationError(nn.Module):
         return cls(root, *numbers)
 
     @property
-    def outputs(self) -> int:
+    def varying(self) -> int:
         """P."""
         return self.root.shape[2]
 
@@ -96,11 +98,15 @@ def _is_known(fit: LinearFit) -> bool:
 
 
 def _root(fit: LinearFit, width: int) -> Tensor:
-    """The root of the covariance, ``(Q, P, T)``; zero where nothing was estimated."""
+    """The root of the covariance, ``(Q, P, T)``; zero where nothing was estimated.
+
+    A dispersion of two raw numbers that is the same for all rows is left out.
+    """
     scale = fit.covariance.diagonal().clamp(min=1e-300).sqrt()
     values, vectors = torch.linalg.eigh(fit.covariance / scale.unsqueeze(1) / scale)
     root = scale.unsqueeze(1) * vectors * values.clamp(min=0).sqrt()  # (T, T)
     found = torch.zeros(*fit.coefficients.shape, width, dtype=torch.float64)
     for k, (row, column) in enumerate(fit.entries):
         found[row, column, : root.shape[1]] = root[k]
-    return found
+    once = len(fit.outputs) == 2 and all(row == 0 for row, column in fit.entries if column == 1)
+    return found[:, :1] if once and varies(fit.likelihood) else found

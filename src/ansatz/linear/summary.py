@@ -156,7 +156,9 @@ class Summary(Printed):
         fit, blocks = self.fit, []
         letter = "t" if fit.uses_t else "z"
         ratio = ["exp(Est.)"] if self._hazards else []
-        header = ["", "Estimate", *ratio, "Std. Error", f"{letter} value", f"Pr(>|{letter}|)", ""]
+        shares = ["FMI"] if fit.pooled is not None else []
+        header = ["", "Estimate", *ratio, "Std. Error", *shares]
+        header += [f"{letter} value", f"Pr(>|{letter}|)", ""]
         marked = False
         slopes = {column for row, column in fit.entries if row > 0}
         for column, output in enumerate(fit.outputs):
@@ -191,6 +193,9 @@ class Summary(Printed):
         if self._hazards:
             numbers.append(format_column(fit.coefficients[shown, column].exp().tolist()))
         numbers.append(format_column(fit.standard_errors[shown, column].tolist()))
+        if fit.pooled is not None:
+            shares = fit.pooled.missing_information[shown, column].tolist()
+            numbers.append(["NA" if math.isnan(share) else f"{share:.3f}" for share in shares])
         return [
             [
                 plain(fit.names[j]),
@@ -247,6 +252,9 @@ class Summary(Printed):
         ]
         if "concordance" in fit.measures:
             lines.append(f"Concordance: {fit.measures['concordance']:.4f}")
+        if "proportional_hazards_p" in fit.measures:
+            p = fit.measures["proportional_hazards_p"]
+            lines.append(f"Test of proportional hazards (Schoenfeld): p {_equals(p)}")
         return lines
 
     def _other_aic(self) -> str:
@@ -279,6 +287,7 @@ class Summary(Printed):
                     "standard_error": _number(fit.standard_errors[row, column]),
                     "statistic": _number(fit.statistics[row, column]),
                     "p_value": _number(fit.p_values[row, column]),
+                    **_of_pooling(fit, row, column),
                 }
                 for row, column in fit.entries
             ],
@@ -306,6 +315,15 @@ class Summary(Printed):
             "rows_dropped": self.rows_dropped,
             "messages": list(fit.messages),
         }
+
+
+def _of_pooling(fit: "LinearFit", row: int, column: int) -> dict[str, float | None]:
+    if fit.pooled is None:
+        return {}
+    return {
+        "df": _number(fit.pooled.df[row, column]),
+        "missing_information": _number(fit.pooled.missing_information[row, column]),
+    }
 
 
 def _equals(p: float) -> str:

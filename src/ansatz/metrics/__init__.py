@@ -29,6 +29,9 @@ from ansatz.metrics.kaplan_meier import aalen_johansen as aalen_johansen
 from ansatz.metrics.kaplan_meier import kaplan_meier as kaplan_meier
 from ansatz.metrics.kaplan_meier import nelson_aalen as nelson_aalen
 from ansatz.metrics.kaplan_meier import StepCurve as StepCurve
+from ansatz.metrics.log_rank import LogRank as LogRank
+from ansatz.metrics.log_rank import log_rank as log_rank
+from ansatz.metrics.log_rank import median_follow_up as median_follow_up
 from ansatz.metrics.labels import confusion_matrix as confusion_matrix
 from ansatz.metrics.labels import f1 as f1
 from ansatz.metrics.labels import precision as precision

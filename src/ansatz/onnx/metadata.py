@@ -47,7 +47,9 @@ def describe(model: Model, served: ServedModel) -> dict[str, Any]:
             name: words.get(name, "a parameter of the likelihood") for name in served.outputs
         },
         "times": curve_times(served.likelihood) or None,
-        "interval": interval_recipe(likelihood.name, served.outputs, outcome.intervals),
+        "interval": interval_recipe(
+            likelihood.name, served.outputs, outcome.intervals, mixed="weights" in served.words
+        ),
         "preprocessing": exporter_of(model).preprocessing,
         "fingerprint": known.get("fingerprint"),
         "rows": known.get("rows"),
@@ -96,12 +98,20 @@ SCIPY = {
 
 
 def interval_recipe(
-    name: str, outputs: list[str], intervals: Mapping[str, str] | None = None
+    name: str,
+    outputs: list[str],
+    intervals: Mapping[str, str] | None = None,
+    *,
+    mixed: bool = False,
 ) -> str:
-    """Explains how to get the equal-tailed interval from the outputs of an exported model."""
-    needed = set(re.findall(r"likelihood_\w+", SCIPY.get(name, "")))
-    if needed and needed <= set(outputs):
-        return f"scipy.stats.{SCIPY[name]}.interval(level); exp and log are those of numpy."
+    """Explains how to get the equal-tailed interval from the outputs of an exported model.
+
+    A linear model of a normal outcome has the distribution of least squares, Student's t.
+    """
+    for form in () if mixed else (name, "student_t"):
+        needed = set(re.findall(r"likelihood_\w+", SCIPY.get(form, "")))
+        if needed and needed <= set(outputs):
+            return f"scipy.stats.{SCIPY[form]}.interval(level); exp and log are those of numpy."
     for output, words in (intervals or {}).items():
         if output in outputs:
             return words

@@ -44,7 +44,7 @@ _DEFAULTS = {
     "proximal_sgd": OptimizerDefaults(3e-2),
     "rprop": OptimizerDefaults(1e-2, 500, True),
     "sgd": OptimizerDefaults(3e-2),
-    "sign_descent": OptimizerDefaults(3e-4),
+    "sign_descent": OptimizerDefaults(1e-3),
 }
 
 

@@ -197,6 +197,12 @@ class Classes(Outcome):
             )
         return likelihood
 
+    def variants(self, likelihood: Likelihood, settings: Settings) -> list[Likelihood]:
+        """Two classes may have one logit or two, where no likelihood was named."""
+        if settings.likelihood != "auto" or likelihood.name == "categorical":
+            return [likelihood]
+        return [likelihood, likelihoods.create("categorical")]
+
     def begin(self, likelihood: Likelihood, job: Job) -> None:
         self.temperature = 1.0
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ansatz import __version__
 from ansatz.data import DataWarning
 from ansatz.errors import AnsatzError, UsageError
+from ansatz.facts import Facts, as_html, as_text
 from ansatz.figures.number_format import number, printable
 from ansatz.figures.page import render, write_page
 from ansatz.figures.section import Chapter, Figure, Section, Table, Text
@@ -79,6 +80,20 @@ class Report(NamedTuple):
     page: str
     verdict: list[str]
     sections: list[Section]
+
+    def __repr__(self) -> str:
+        return as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._facts())
+
+    def _facts(self) -> tuple[str, Facts]:
+        titles = [each.title for each in self.sections]
+        return f"Report: {len(titles)} sections, {len(self.page):,} letters of HTML", [
+            ("verdict", " ".join(self.verdict)),
+            ("sections", "; ".join(titles)),
+            ("page", "in .page; report(..., path='report.html') writes it"),
+        ]
 
 
 def build(evidence: Evidence, progress: Callable[[str], None] | None = None) -> Report:

@@ -169,8 +169,15 @@ def _evidence(
         training=learned,
         columns=structure.columns(model, features),
         kept={"raw": served.raw},
-        **{"fit": model.evidence.get("fit", {}), **known},
+        **{"fit": _fit(model), **known},
     )
+
+
+def _fit(model: Model) -> dict[str, Any]:
+    """What is recorded of the fit; of an estimator's, how its likelihood was chosen."""
+    choice = model.evidence.get("choice")
+    known = {} if choice is None else {"candidates": choice["table"]}
+    return {**known, **model.evidence.get("fit", {})}
 
 
 def _pick(outcomes: Any, rows: NDArray[Any]) -> Any:

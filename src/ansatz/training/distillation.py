@@ -107,3 +107,58 @@ class Distillation(Supervised):
         labels = self.likelihood.training_loss(raw, observed(batch.target, batch.weight))
         soft = tempered_cross_entropy(raw, teacher.reshape(raw.shape), self.temperature)
         return weighted(torch.lerp(labels, soft, self.mix), batch.weight)
+
+
+class TeacherObjective(Supervised):
+    r"""The loss of the outcomes mixed with that of a teacher's predictions of the same rows.
+
+    Of classes, with the teacher's logits t, it is that of :class:`Distillation`. Of numbers, with
+    M quantiles of the teacher's distribution,
+
+    .. math:: (1 - m)\, \ell(r, y) + \frac{m}{M} \sum_{j=1}^M \ell(r, q_j),
+        \qquad q_j = F_t^{-1}\Big(\frac{j - 1/2}{M}\Big)
+
+    which is the expected loss of an outcome that the teacher draws: least where the student's
+    distribution is nearest to the teacher's in the Kullback-Leibler divergence.
+
+    Args:
+        own: the objective of the outcomes, whose likelihood, shift and scale are shared.
+        index: ``(N,)`` numbers of the rows, sorted.
+        soft: ``(N, K)`` logits of classes, or ``(N, M, ...)`` quantiles of numbers.
+        temperature: T, of classes.
+        weight: m in [0, 1].
+
+    References:
+        Hinton, Vinyals and Dean (2015), Distilling the knowledge in a neural network.
+        https://arxiv.org/abs/1503.02531
+    """
+
+    index: Tensor
+    soft: Tensor
+
+    def __init__(
+        self, own: Supervised, index: Tensor, soft: Tensor, *, temperature: float, weight: float
+    ) -> None:
+        super().__init__(own.likelihood, own.shift, own.scale, axis=own.axis)
+        # Not saved with checkpoints or models: they are computed anew from the teacher.
+        self.register_buffer("index", index, persistent=False)
+        self.register_buffer("soft", soft, persistent=False)
+        self.temperature, self.weight = temperature, weight
+
+    def forward(self, network: nn.Module, batch: Batch) -> Loss:
+        """Computes what the optimiser minimises."""
+        raw = self.raw(network, batch.inputs, batch.offset)
+        target = observed(batch.target, batch.weight)
+        labels = self.likelihood.training_loss(raw, target)
+        place = torch.searchsorted(self.index, batch.index.to(self.index.device))
+        soft = self.soft[place].to(raw.dtype)
+        if not target.is_floating_point():
+            taught = tempered_cross_entropy(raw, soft.reshape(raw.shape), self.temperature)
+        else:
+            each = [self.likelihood.training_loss(raw, q) for q in soft.unbind(1)]
+            taught = torch.stack(each).mean(0)
+        return weighted(torch.lerp(labels, taught, self.weight), batch.weight)
+
+    def plain(self) -> Supervised:
+        """Returns the objective without the teacher, as a fitted model keeps it."""
+        return Supervised(self.likelihood, self.shift, self.scale, axis=self.axis)

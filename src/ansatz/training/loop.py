@@ -14,6 +14,7 @@ from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
 from ansatz.storage.decoding import decoding
 from ansatz.storage.run_folder import RunFolder, Saved
+from ansatz.training.early_stopping import EarlyStopping, Stopping
 from ansatz.training.loop_state import LoopState
 from ansatz.training.machine import (
     Signals,
@@ -23,18 +24,16 @@ from ansatz.training.machine import (
     seed_step,
     set_random_state,
 )
-from ansatz.training.objectives import Step, is_additive, mean_loss
+from ansatz.training.objectives import Step, is_additive, least_loss, mean_loss
 from ansatz.training.processes.gradients import gather_shards, shard_named
 from ansatz.training.processes.group import Processes
 from ansatz.training.run import (
     Averaging,
     Callbacks,
-    EarlyStopping,
     History,
     Record,
     Run,
     Snapshot,
-    Stopping,
     moving,
     restore,
     snapshot,
@@ -89,7 +88,7 @@ class Loop:
         self.history = History()
         # An ensemble's members stop one by one, which their step sees to.
         own = getattr(step, "stopping", EarlyStopping)
-        self.stopping: Stopping = own(patience, min_improvement)
+        self.stopping: Stopping = own(patience, min_improvement, least_loss(step.objective))
         self.number = self.epoch = self.position = 0  # steps in all; batch `position` of `epoch`
         self.evaluated = 0  # the step of the last evaluation
         self.total = self.count = 0.0  # of the training loss since then

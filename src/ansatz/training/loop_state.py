@@ -1,10 +1,12 @@
 """The part of a checkpoint that is not weights, checked as a whole before any of it is used."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
+from torch.optim import Optimizer
 
 from ansatz.errors import ModelError
 
@@ -69,3 +71,27 @@ def _check_tensors(name: str, saved: Any, weights: Mapping[str, Tensor]) -> None
                 f"{name}: the tensor '{key}' has shape {tuple(tensor.shape)}, expected "
                 f"{tuple(weights[key].shape)}"
             )
+
+
+def check_moments(optimizer: Optimizer) -> None:
+    """Rejects moments that do not have the sizes of their parameters.
+
+    torch's fused rules walk through parameter and moments by their place in memory: a moment that
+    is too short is read, and written, beyond its end. A number, a vector over all parameters
+    (L-BFGS) and factors of a parameter's shape (1 along some axes) pass.
+    """
+    total = sum(p.numel() for group in optimizer.param_groups for p in group["params"])
+    known = [
+        (name, tuple(moment.shape), tuple(parameter.shape))
+        for parameter, state in optimizer.state.items()
+        for name, moment in (state.items() if isinstance(state, dict) else ())
+        if isinstance(moment, Tensor)
+    ]
+    whole = {name for name, shape, wanted in known if shape == wanted != ()}  # of one, so of all
+    for name, shape, wanted in known:
+        is_factor = len(shape) == len(wanted) and all(
+            a in (1, b) for a, b in zip(shape, wanted, strict=True)
+        )
+        is_other = name not in whole and (is_factor or math.prod(shape) in (1, total))
+        if shape != wanted and not is_other:
+            raise ModelError(f"optimizer: '{name}' has shape {shape} for a tensor of {wanted}")

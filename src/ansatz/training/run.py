@@ -1,25 +1,26 @@
-"""The state of a run: history, callbacks, early stopping, averages and copies of weights."""
+"""The state of a run: history, callbacks, averages and copies of weights."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from ansatz.errors import UsageError
+from ansatz.facts import Facts, as_html, as_text
 from ansatz.networks.transfer import rests
+from ansatz.registry import load
 from ansatz.training.machine import is_sharded
 from ansatz.training.objectives import Step
 
 Record = dict[str, float | int | bool | None]
 
 
-@dataclass
+@dataclass(repr=False)
 class History:
     """The evaluations of a run, its stop reason and notes.
 
@@ -53,6 +54,28 @@ class History:
     epochs: int = 0
     seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        return as_text(*self._facts())
+
+    def _repr_html_(self) -> str:
+        return as_html(*self._facts())
+
+    def _facts(self) -> tuple[str, Facts]:
+        kept = "" if self.best_step is None else f"step {self.best_step:,}"
+        if kept and self.best_loss is not None:
+            kept += f", validation loss {self.best_loss:.5g}"
+        length = f"{self.steps:,} steps, {self.epochs:,} epochs, {self.seconds:.3g} seconds"
+        return f"History: {length}", [
+            ("stopped by", self.stop_reason),
+            ("weights kept", kept),
+            ("evaluations", len(self.records)),
+            ("notes", " ".join(self.notes)),
+        ]
+
+    def plot(self) -> Any:
+        """Draws the losses during training: a matplotlib figure (``.savefig("curves.png")``)."""
+        return load("ansatz.report.plots:plot_history")(self)
 
     def losses(self, name: str) -> list[float | int | bool | None]:
         """Gives one column of the records."""
@@ -129,86 +152,6 @@ class Callbacks(NamedTuple):
         for n, callback in enumerate(self.all):
             if str(n) in state and hasattr(callback, "load_state_dict"):
                 callback.load_state_dict(state[str(n)])
-
-
-class Stopping(Protocol):
-    """The rule that stops a run, evaluation by evaluation."""
-
-    @property
-    def exhausted(self) -> bool:
-        """True when it is time to stop."""
-        ...
-
-    def observe(self, loss: float) -> bool:
-        """Takes note of a loss; True when it is the best so far."""
-        ...
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that it remembers."""
-        ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what ``state_dict`` gave."""
-        ...
-
-
-class EarlyStopping:
-    r"""Stops after a number of evaluations without progress.
-
-    A loss l is progress where it is lower than at the last progress by more than
-
-    .. math:: m \cdot \min(1, \; l_1 - \min_t l_t)
-
-    with :math:`m` the ``min_improvement`` and :math:`l_1` the first loss. The measure does not
-    change with the unit of the loss while its gain is below 1, and is never more than m nats per
-    row. Any new lowest loss is still the best one, whose weights are kept.
-    """
-
-    def __init__(self, patience: int | None, min_improvement: float = 0.0) -> None:
-        check_stopping(patience, min_improvement)
-        self.patience, self.min_improvement = patience, min_improvement
-        self.best = self.first = self.progress = math.inf
-        self.waited = 0
-
-    def observe(self, loss: float) -> bool:
-        """True when ``loss`` is the lowest so far."""
-        if self.first == math.inf:
-            self.first = loss
-        is_best = loss < self.best
-        self.best = min(loss, self.best)
-        margin = self.min_improvement * min(1.0, self.first - self.best)
-        if loss < self.progress - margin:
-            self.progress, self.waited = loss, 0
-        else:
-            self.waited += 1
-        return is_best
-
-    @property
-    def exhausted(self) -> bool:
-        """True when patience has run out."""
-        return self.patience is not None and self.waited >= self.patience
-
-    def state_dict(self) -> dict[str, Any]:
-        """The losses that later ones are compared with (None before the first), and the wait."""
-        seen = {"best": self.best, "first": self.first, "progress": self.progress}
-        plain = {name: None if value == math.inf else value for name, value in seen.items()}
-        return {**plain, "waited": self.waited}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what ``state_dict`` gave."""
-        self.best = math.inf if state["best"] is None else float(state["best"])
-        for name in ("first", "progress"):
-            value = state.get(name, state["best"])  # runs of before had no such numbers
-            setattr(self, name, math.inf if value is None else float(value))
-        self.waited = int(state["waited"])
-
-
-def check_stopping(patience: int | None, min_improvement: float) -> None:
-    """Refuses settings of early stopping that are out of range."""
-    if patience is not None and patience < 1:
-        raise UsageError(f"patience must be at least 1 evaluation, got {patience}.")
-    if not 0 <= min_improvement < math.inf:
-        raise UsageError(f"min_improvement must be a number from 0 on, got {min_improvement}.")
 
 
 Average = Literal["ema", "swa"]

@@ -163,6 +163,10 @@ def _conclude(inner: InnerFolds, whole: Space, journal: Journal, notes: list[str
 
 
 def _verdict(best: Trial, count: int, comparison: Comparison | None) -> str:
+    if count == 0:
+        return "No trial was made, as the time limit or --searches has it: the default was kept."
+    if best.number == 0 and count == 1:
+        return "The one trial did not beat the default recipe on the inner folds: that was kept."
     if best.number == 0:
         return f"None of {count} trials beat the default recipe on the inner folds: it was kept."
     if comparison is None:

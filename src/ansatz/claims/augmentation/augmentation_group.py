@@ -72,7 +72,7 @@ def undone(images: Tensor, turns: int, flip: bool) -> Tensor:
 
 def flipped(images: Tensor) -> Tensor:
     """Left and right exchanged."""
-    return Flip(p=1.0)(images.unsqueeze(1))[0].squeeze(1)
+    return Flip(p=1.0)(images.unsqueeze(1)).squeeze(1)
 
 
 def contrast(images: Tensor, factor: float, *, clip: bool) -> Tensor:

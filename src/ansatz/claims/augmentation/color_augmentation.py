@@ -16,7 +16,7 @@ def measure(generator: torch.Generator, *, draws: int = 20_000, deviation: float
     covariance = pixels.T.cov()  # Σ of the three channels
     augment = PcaColor.fit(pixels.unsqueeze(2), scale=deviation)
     black = torch.zeros(draws, 3, 1, dtype=torch.float64)  # what is added to it is the shift
-    shifts = augment(black, None, generator)[0].squeeze(2)  # Σ_i α_i λ_i p_i for each image
+    shifts = augment(black, None, generator).squeeze(2)  # Σ_i α_i λ_i p_i for each image
     values = torch.tensor(augment.values, dtype=torch.float64)
     vectors = torch.tensor(augment.vectors, dtype=torch.float64)  # a principal colour per row
     predicted = deviation**2 * covariance @ covariance

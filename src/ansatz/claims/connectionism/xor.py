@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from ansatz.claims import Check, Claim, Finding, Table, Wrong
+from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.claims.claim import Figure
 from ansatz.connectionism import version_space
 
@@ -23,7 +23,7 @@ def measure(generator: torch.Generator) -> Finding:
             0.0,
             1e-10,
             "feasibility tolerance of the linear program",
-            wrong=Wrong("XOR were separable, as AND is", predicted=margins["and"]),
+            wrong=Wrong("XOR were separable, as AND is", predicted=margins["and"], erratum="E67"),
         ),
         Check("mistakes of a network with two hidden units", mistakes, 0, 0, "whole numbers"),
     ]
@@ -58,14 +58,23 @@ claim = Claim(
     title="Exclusive or needs a hidden layer",
     statement=(
         "No weights w, b of a linear threshold unit give exclusive or: the linear program for a "
-        "separating line has the margin 0. Two hidden rectified units represent it."
+        "separating line has the margin 0. Two hidden rectified units represent it. A single-layer "
+        "perceptron is at times given as an example of the universal approximation theorem: the "
+        "theorem needs a hidden layer."
     ),
     formula=(
         r"\nexists (w, b):\; y_i (w^\top x_i + b) > 0 \;\; \forall i, \qquad "
         r"\mathrm{xor}(x) = (x_1 + x_2)_+ - 2 (x_1 + x_2 - 1)_+"
     ),
-    sources=("M009",),
+    sources=("M009", "E67"),
     measure=measure,
     reference="Minsky and Papert (1969), Perceptrons.",
+    errata=(
+        Erratum(
+            "E67",
+            "one layer, a perceptron, as example of the width theorem",
+            "a hidden layer is needed",
+        ),
+    ),
     draw=draw,
 )

@@ -71,6 +71,15 @@ def measure(
             wrong=Wrong("over the mean eigenvalue", measured=float((most - values.mean(1)).max())),
         ),
         Check(
+            "first-order condition: least f(y) - f(x) - ∇f(x)ᵀ(y - x) of log-sum-exp",
+            tangent_gap(generator, d, at_start=True),
+            0.0,
+            64 * d * EPS,
+            "rounding of values below 64",
+            relation=">=",
+            wrong=Wrong("the gradient at y", measured=tangent_gap(generator, d, at_start=False)),
+        ),
+        Check(
             "log-sum-exp and logistic loss: lowest eigenvalue of the Hessian by autograd",
             convex_losses(generator, d),
             0.0,
@@ -97,6 +106,14 @@ def curvatures(H: Tensor, chords: int, generator: torch.Generator) -> tuple[Tens
 
     found = f(x + u) - 2 * f(x) + f(x - u)  # the mean of the ends less the middle, doubled
     return found.amin(1), found.amax(1)
+
+
+def tangent_gap(generator: torch.Generator, d: int, *, at_start: bool) -> float:
+    """The least height of log-sum-exp above its tangent planes, over random pairs of points."""
+    x, y = (3 * torch.randn(500, d, generator=generator, dtype=torch.float64) for _ in range(2))
+    slope = torch.softmax(x if at_start else y, 1)
+    gap = y.logsumexp(1) - x.logsumexp(1) - (slope * (y - x)).sum(1)
+    return float(gap.min())
 
 
 def covering_angle(d: int, directions: int) -> float:

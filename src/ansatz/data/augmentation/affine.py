@@ -56,7 +56,7 @@ class Affine(Augmentation):
         >>> import torch
         >>> from ansatz.data.augmentation import Affine
         >>> augment = Affine(degrees=10, scale=0.1, shift=2)
-        >>> augment(torch.rand(4, 1, 28, 28))[0].shape
+        >>> augment(torch.rand(4, 1, 28, 28)).shape
         torch.Size([4, 1, 28, 28])
 
     References:
@@ -154,7 +154,7 @@ class Rotate(_AffineLike):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import Rotate
-        >>> Rotate(15)(torch.rand(2, 3, 8, 8))[0].shape
+        >>> Rotate(15)(torch.rand(2, 3, 8, 8)).shape
         torch.Size([2, 3, 8, 8])
 
     References:
@@ -191,7 +191,7 @@ class Scale(_AffineLike):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import Scale
-        >>> Scale(0.2)(torch.rand(2, 1, 100))[0].shape
+        >>> Scale(0.2)(torch.rand(2, 1, 100)).shape
         torch.Size([2, 1, 100])
 
     References:
@@ -233,7 +233,7 @@ class Elastic(Augmentation):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import Elastic
-        >>> Elastic(3.0, nodes=4)(torch.rand(2, 1, 32, 32))[0].shape
+        >>> Elastic(3.0, nodes=4)(torch.rand(2, 1, 32, 32)).shape
         torch.Size([2, 1, 32, 32])
 
     References:

@@ -3,7 +3,7 @@
 import math
 import warnings
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args, overload
 
 import torch
 from torch import Generator, Tensor
@@ -68,7 +68,8 @@ class Augmentation(ABC):
         - masks: ``(B, *size)`` whole numbers of a type with a sign, a label for each pixel, moved
           as x is (to the nearest pixel); a pixel from outside the frame is labelled -1, "unknown".
           Or None.
-        - returns: ``(x, masks)``, new tensors or the very same, never changed in place.
+        - returns: x, or ``(x, masks)`` where masks were given: new tensors or the very same, never
+          changed in place.
 
     Example:
         >>> import torch
@@ -87,10 +88,23 @@ class Augmentation(ABC):
     moves_only: ClassVar[bool] = False  # pixels are moved, not computed: any dtype will do
     colors: ClassVar[bool] = False  # the three channels red, green and blue are asked for
 
+    @overload
+    def __call__(
+        self, x: Tensor, masks: None = None, generator: Generator | None = None
+    ) -> Tensor: ...
+    @overload
+    def __call__(
+        self, x: Tensor, masks: Tensor, generator: Generator | None = None
+    ) -> tuple[Tensor, Tensor]: ...
     def __call__(
         self, x: Tensor, masks: Tensor | None = None, generator: Generator | None = None
-    ) -> Pair:
-        """The augmented ``(x, masks)``."""
+    ) -> Any:
+        """The augmented x; with masks ``(x, masks)``."""
+        found = self.pair(x, masks, generator)
+        return found[0] if masks is None else found
+
+    def pair(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
+        """The augmented ``(x, masks)``, the masks being None where there are none."""
         self._check(x, masks)
         if len(x) == 0:
             return x, masks
@@ -124,7 +138,7 @@ class Augmentation(ABC):
             warnings.warn(
                 f"{name} takes x of shape {tuple(x.shape)} for {len(x)} signals of {x.shape[1]} "
                 "channels. A single image needs a batch axis: x[None].",
-                stacklevel=3,
+                stacklevel=4,
             )
         if not self.moves_only and not x.is_floating_point():
             raise UsageError(

@@ -89,7 +89,7 @@ class Brightness(_Enhancement):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import Brightness
-        >>> y, _ = Brightness(0.5)(torch.full((9, 1, 2, 2), 0.5))
+        >>> y = Brightness(0.5)(torch.full((9, 1, 2, 2), 0.5))
         >>> bool((y >= 0.25).all() and (y <= 0.75).all())
         True
 
@@ -120,7 +120,7 @@ class Contrast(_Enhancement):
         >>> import torch
         >>> from ansatz.data.augmentation import Contrast
         >>> x = torch.full((2, 3, 4, 4), 0.3)  # a flat image has no contrast to change
-        >>> bool((Contrast(1.0)(x)[0] - x).abs().max() < 1e-6)
+        >>> bool((Contrast(1.0)(x) - x).abs().max() < 1e-6)
         True
 
     References:
@@ -149,7 +149,7 @@ class Saturation(_Enhancement):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import Saturation
-        >>> Saturation(0.5)(torch.rand(2, 3, 4, 4))[0].shape
+        >>> Saturation(0.5)(torch.rand(2, 3, 4, 4)).shape
         torch.Size([2, 3, 4, 4])
 
     References:
@@ -180,7 +180,7 @@ class Hue(Photometric):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import Hue
-        >>> Hue(0.1)(torch.rand(2, 3, 4, 4))[0].shape
+        >>> Hue(0.1)(torch.rand(2, 3, 4, 4)).shape
         torch.Size([2, 3, 4, 4])
 
     References:
@@ -246,7 +246,7 @@ class PcaColor(Photometric):
         >>> from ansatz.data.augmentation import PcaColor
         >>> images = torch.rand(10, 3, 8, 8)
         >>> augment = PcaColor.fit(images)
-        >>> augment(images)[0].shape
+        >>> augment(images).shape
         torch.Size([10, 3, 8, 8])
 
     References:

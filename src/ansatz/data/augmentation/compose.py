@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from ansatz.data.augmentation.augmentation import Augmentation, Pair, chances, check_between
+from ansatz.data.augmentation.mixing import Mixing
 from ansatz.data.batch import Batch
 from ansatz.errors import UsageError
 
@@ -28,7 +29,7 @@ class Compose(Augmentation):
         >>> import torch
         >>> from ansatz.data.augmentation import Compose, Flip, Noise
         >>> augment = Compose([Flip(), Noise(0.1)])
-        >>> augment(torch.rand(2, 3, 8, 8), None, torch.Generator().manual_seed(0))[0].shape
+        >>> augment(torch.rand(2, 3, 8, 8), None, torch.Generator().manual_seed(0)).shape
         torch.Size([2, 3, 8, 8])
 
     References:
@@ -52,7 +53,7 @@ class Compose(Augmentation):
     def apply(self, x: Tensor, masks: Tensor | None, generator: Generator | None) -> Pair:
         """All parts in their order."""
         for part in self.parts:
-            x, masks = part(x, masks, generator)
+            x, masks = part.pair(x, masks, generator)
         return x, masks
 
 
@@ -73,7 +74,7 @@ class RandomApply(Augmentation):
         >>> import torch
         >>> from ansatz.data.augmentation import Noise, RandomApply
         >>> x = torch.zeros(1000, 1, 2)
-        >>> y, _ = RandomApply(0.3, Noise())(x, None, torch.Generator().manual_seed(0))
+        >>> y = RandomApply(0.3, Noise())(x, None, torch.Generator().manual_seed(0))
         >>> 0.25 < float((y != x).any(2).float().mean()) < 0.35
         True
 
@@ -100,7 +101,7 @@ class RandomApply(Augmentation):
         """The chosen examples augmented, the others as they are."""
         rows = chances(x, self.p, generator=generator).nonzero().squeeze(1)
         chosen = None if masks is None else masks[rows]
-        y, moved = self.augment(x[rows], chosen, generator)
+        y, moved = self.augment.pair(x[rows], chosen, generator)
         if y.shape[1:] != x.shape[1:]:
             raise UsageError(
                 f"RandomApply needs an augmentation that keeps the size {tuple(x.shape[2:])}, "
@@ -159,17 +160,24 @@ class OnBatches:
 
     def __call__(self, batch: Batch, generator: Generator | None = None) -> Batch:
         """The batch as the network sees it."""
+        parts = [part for part in _parts(self.augment) if not isinstance(part, Mixing)]
+        mixing = [part for part in _parts(self.augment) if isinstance(part, Mixing)]
+        if mixing and self.masks:
+            mixing[0].pair(batch.inputs[0], batch.target, generator)  # refuses them
         x, target, weight = batch.inputs[0], batch.target, batch.weight
         masks = target if self.masks else None
-        for part in _parts(self.augment):
+        for part in parts:
             if not part.takes_bytes:
                 x = _scaled(x)
-            x, masks = part(x, masks, generator)
+            x, masks = part.pair(x, masks, generator)
         if masks is not None:
             target, weight = _known(masks, weight)
-        return batch._replace(
+        batch = batch._replace(
             inputs=(self._standardised(_scaled(x)), *batch.inputs[1:]), target=target, weight=weight
         )
+        for each in mixing:  # of what the network sees, last
+            batch = each.on_batch(batch, generator)
+        return batch
 
     def _standardised(self, x: Tensor) -> Tensor:
         if self.mean is None and self.scale is None:

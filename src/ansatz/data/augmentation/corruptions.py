@@ -41,7 +41,7 @@ class Noise(Photometric):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import Noise
-        >>> y, _ = Noise(0.1)(torch.zeros(1, 1, 100, 100))
+        >>> y = Noise(0.1)(torch.zeros(1, 1, 100, 100))
         >>> round(float(y.std()), 2)
         0.1
 
@@ -102,7 +102,7 @@ class Blur(Photometric):
         >>> import torch
         >>> from ansatz.data.augmentation import Blur
         >>> x = torch.rand(2, 1, 9, 9)
-        >>> Blur(1.0, 2.0)(x)[0].std() < x.std()
+        >>> Blur(1.0, 2.0)(x).std() < x.std()
         tensor(True)
 
     References:
@@ -160,7 +160,7 @@ class RandomErasing(Photometric):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import RandomErasing
-        >>> y, _ = RandomErasing(2, value=0.0)(torch.ones(3, 1, 8, 8))
+        >>> y = RandomErasing(2, value=0.0)(torch.ones(3, 1, 8, 8))
         >>> bool((y.sum((1, 2, 3)) >= 60).all() and (y.sum((1, 2, 3)) < 64).all())
         True
 

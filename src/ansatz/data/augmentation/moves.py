@@ -117,7 +117,7 @@ class Flip(Augmentation):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import Flip
-        >>> Flip(p=1.0)(torch.arange(3.0).view(1, 1, 3))[0]
+        >>> Flip(p=1.0)(torch.arange(3.0).view(1, 1, 3))
         tensor([[[2., 1., 0.]]])
 
     References:
@@ -167,7 +167,7 @@ class Rotate90(Augmentation):
         >>> import torch
         >>> from ansatz.data.augmentation import Rotate90
         >>> x = torch.rand(3, 1, 4, 4)
-        >>> y, _ = Rotate90()(x, None, torch.Generator().manual_seed(0))
+        >>> y = Rotate90()(x, None, torch.Generator().manual_seed(0))
         >>> any(torch.equal(y[0], x[0].rot90(k, (-2, -1))) for k in range(4))
         True
 
@@ -214,7 +214,7 @@ class Shift(Augmentation):
     Example:
         >>> import torch
         >>> from ansatz.data.augmentation import Shift
-        >>> y, _ = Shift(1, padding="zeros")(torch.ones(100, 1, 4))
+        >>> y = Shift(1, padding="zeros")(torch.ones(100, 1, 4))
         >>> sorted(set(y.sum((1, 2)).tolist()))
         [3.0, 4.0]
 
@@ -267,7 +267,7 @@ class Crop(Augmentation):
         >>> import torch
         >>> from ansatz.data.augmentation import Crop
         >>> x = torch.rand(2, 3, 32, 32)
-        >>> Crop(24)(x)[0].shape, Crop(margin=4)(x)[0].shape
+        >>> Crop(24)(x).shape, Crop(margin=4)(x).shape
         (torch.Size([2, 3, 24, 24]), torch.Size([2, 3, 32, 32]))
 
     References:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import Distribution, Likelihood
+from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
 from ansatz.spec import TargetSpec
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ PROBABILITIES = (
     "P(class | x) in the order of 'classes'; of rankings, P(item is first | x)"  # of an output
 )
 NO_INTERVAL = "classes and items have no interval: 'probabilities' shows how sure the model is."
+
+
+_DISPERSIONS: tuple[Dispersion, ...] = ("predicted", "constant")
 
 
 class Outcome(Protocol):
@@ -125,6 +129,19 @@ class Outcome(Protocol):
         """The likelihood of such outcomes; with a constant dispersion where rows are few."""
         ...
 
+    def variants(self, likelihood: Likelihood, settings: "Settings") -> list[Likelihood]:
+        """The likelihoods among which a network given as a module chooses by its outputs.
+
+        A dispersion that nobody has set is predicted from x or constant, as the module has it.
+        """
+        made = settings.likelihood
+        given = made.options if isinstance(made, Likelihood) else settings.likelihood_options
+        inner = getattr(made, "likelihood", None)  # what is censored or truncated
+        given = {**given, **getattr(inner, "options", {})}
+        if "dispersion" in given or not varies(likelihood):
+            return [likelihood]
+        return [with_dispersion(likelihood, kind) for kind in _DISPERSIONS]
+
     def solve(
         self,
         structure: "Structure",
@@ -145,6 +162,10 @@ class Outcome(Protocol):
 
     def finish(self, model: "Model", job: "Job") -> None:
         """Estimates what a fit leaves open, from predictions of rows that were left out."""
+
+    def second_opinion(self, model: "Model", learn: "Job", test: "Job") -> list[str]:
+        """Notes on a simpler model that does better than the likelihood chosen automatically."""
+        return []
 
     # Predictions.
 

@@ -219,6 +219,12 @@ class Structure(Protocol):
         """The network ready to train on such rows; one that cannot is refused in a line."""
         ...
 
+    def count_outputs(
+        self, network: nn.Module, job: "Job", recipe: "Recipe", options: Mapping[str, Any]
+    ) -> int:
+        """The raw numbers that a network of the user's own gives for each outcome or example."""
+        ...
+
     def answering(
         self, network: nn.Module, encoder: Any, recipe: "Recipe | None"
     ) -> tuple[nn.Module, nn.Module]:
@@ -278,6 +284,10 @@ class Structure(Protocol):
         penalty: Penalty | None = None,
     ) -> LinearBaseline | None:
         """The exact linear model of a likelihood; None where there is none that is solved."""
+        return None
+
+    def penalty(self, likelihood: Likelihood, job: "Job", seed: int) -> Penalty | None:
+        """The penalty with which a linear model is better out of fold; None for none."""
         return None
 
     def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "Posterior":

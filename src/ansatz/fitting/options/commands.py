@@ -30,6 +30,7 @@ class SearchOptions(TypedDict, total=False):
             SEARCH,
             default=30,
             metavar="N",
+            common=True,
         ),
     ]
     folds: Annotated[
@@ -46,11 +47,18 @@ class SearchOptions(TypedDict, total=False):
             metavar="NAME=VALUES",
             reads=list[str],
             listed=True,
+            common=True,
         ),
     ]
     time_limit: Annotated[
         float | None,
-        Option("Begin no trial after this time.", SEARCH, metavar="SECONDS", limits={"gt": 0}),
+        Option(
+            "Begin no trial after this time.",
+            SEARCH,
+            metavar="SECONDS",
+            limits={"gt": 0},
+            common=True,
+        ),
     ]
     progress: Annotated[Any, Option("Called with trials done, trials in all and the best so far.")]
 
@@ -60,7 +68,13 @@ class TunedPlaceOptions(TypedDict, total=False):
 
     out: Annotated[
         str | Path | None,
-        Option("Folder for the model. Default: DATA-tuned.", RUN, metavar="DIR", decides=False),
+        Option(
+            "Folder for the model. Default: DATA-tuned.",
+            RUN,
+            metavar="DIR",
+            decides=False,
+            common=True,
+        ),
     ]
 
 
@@ -85,18 +99,28 @@ class OutcomeOptions(TypedDict, total=False):
             parse=words,
             listed=True,
             **_OUTCOME,
+            common=True,
         ),
     ]
     event: Annotated[
         str | None,
         Option(
-            "Survival: 1 where the target is the time of an event, 0 where the row was censored; "
+            "Survival: 1 (yes, true) where the target is the time of an event, 0 (no, false) where "
+            "the row was censored; "
             "or COL=VALUE.",
             **_OUTCOME,
         ),
     ]
     entry: Annotated[
         str | None, Option("Survival: the time from which the row was watched.", **_OUTCOME)
+    ]
+    strata: Annotated[
+        str | None,
+        Option(
+            "Survival: cox has a baseline hazard for each value of this column, which is not a "
+            "feature.",
+            **_OUTCOME,
+        ),
     ]
     lower: Annotated[str | None, Option("In place of --target: y lies above this.", **_OUTCOME)]
     upper: Annotated[
@@ -145,6 +169,7 @@ class AxesOptions(TypedDict, total=False):
             MODEL,
             metavar="NAME",
             complete="likelihoods",
+            common=True,
         ),
     ]
     network: Annotated[
@@ -154,6 +179,7 @@ class AxesOptions(TypedDict, total=False):
             MODEL,
             metavar="NAME",
             complete="networks",
+            common=True,
         ),
     ]
     task: Annotated[
@@ -173,6 +199,8 @@ class AxesOptions(TypedDict, total=False):
             MODEL,
             default="auto",
             metavar="NAME",
+            common=True,
+            complete="inferences",
         ),
     ]
     options: Annotated[
@@ -244,7 +272,7 @@ class PlaceOptions(TypedDict, total=False):
 
     out: Annotated[
         str | Path | None,
-        Option("Folder for the model. Default: DATA-model.", metavar="DIR", **_RUN),
+        Option("Folder for the model. Default: DATA-model.", metavar="DIR", **_RUN, common=True),
     ]
 
 
@@ -271,7 +299,9 @@ class TrainingRunOptions(TypedDict, total=False):
     force: Annotated[bool, Option("Resume although data or options changed.", **_SWITCH)]
     time_limit: Annotated[
         float | None,
-        Option("Stop training after this time.", RUN, metavar="SECONDS", limits={"gt": 0}),
+        Option(
+            "Stop training after this time.", RUN, metavar="SECONDS", limits={"gt": 0}, common=True
+        ),
     ]
     tensorboard: Annotated[
         str | Path | None, Option("Write TensorBoard logs to this folder.", metavar="DIR", **_RUN)
@@ -401,6 +431,15 @@ class TrainingOptions(TypedDict, total=False):
             **_TRAINING,
         ),
     ]
+    teacher: Annotated[
+        Any,
+        Option(
+            "A saved model whose predictions of the rows are part of the loss (distillation).",
+            metavar="MODEL",
+            reads=str,
+            **_TRAINING,
+        ),
+    ]
     callbacks: Annotated[
         Sequence[Any] | None,
         Option("Callbacks that see each step (ansatz.training.Callback).", decides=False),
@@ -421,6 +460,12 @@ class TrainingSettings(TrainingOptions, total=False):
     folds: Annotated[int, Option("With all rows at once, folds that choose the number of steps.")]
     evaluations: Annotated[int, Option("How often the held-out rows are scored.")]
     dtype: Annotated[str, Option("float32 or float64, the type of the training.")]
+    recompute: Annotated[
+        bool,
+        Option("Gradient checkpointing: less memory, a second forward pass.", decides=False),
+    ]
+    teacher_temperature: Annotated[float, Option("Of a teacher of classes. Default: 2.")]
+    teacher_weight: Annotated[float, Option("Of the teacher in the loss. Default: 0.5.")]
     warm_start: Annotated[bool, Option("Begin with the weights of the last fit.")]
     n_jobs: Annotated[int, Option("Threads of the training.", decides=False)]
     verbose: Annotated[int, Option("Lines of progress.", decides=False)]

@@ -33,6 +33,7 @@ class Option(NamedTuple):
         check: raises what is wrong with a value of the right type.
         reader: whether it is an argument of what reads the data.
         decides: whether another value may give another model.
+        common: whether ``--help`` shows it; ``--help-all`` shows every option.
 
     Example:
         >>> from ansatz.fitting.options import Option
@@ -53,6 +54,7 @@ class Option(NamedTuple):
     check: Callable[[Any], None] | None = None
     reader: bool = False
     decides: bool = True
+    common: bool = False
 
     def flag(self, name: str) -> str:
         """The spelling of the option ``name`` on the command line."""

@@ -105,6 +105,25 @@ class VectorOptions(TableReading, total=False):
             reads=str,
         ),
     ]
+    link: Annotated[
+        str | None,
+        Option(
+            "Link of a linear model's mean: probit, cloglog, identity, log, sqrt, inverse. "
+            "Default: the likelihood's own.",
+            MODEL,
+            metavar="NAME",
+        ),
+    ]
+    impute: Annotated[
+        int | None,
+        Option(
+            "Missing values of a linear model: impute them this often (20, say) and pool the fits "
+            "by Rubin's rules. Default: the mean, and a column that marks them.",
+            MODEL,
+            metavar="N",
+            limits={"ge": 2, "le": 1000},
+        ),
+    ]
     text: Annotated[
         Sequence[str] | None,
         Option("Columns whose cells stay text even if they look like numbers.", reader=True),
@@ -124,4 +143,6 @@ class VectorSettings(TypedDict, total=False):
     ]
     formula: Annotated[str, Option("Terms of the design matrix as in R.")]
     errors: Annotated[Errors, Option("Standard errors: classical, HC0 to HC3, cluster.")]
+    link: Annotated[str, Option("Link of the mean, where not the likelihood's own.")]
+    impute: Annotated[int, Option("Imputations of missing values, pooled by Rubin's rules.")]
     bins: Annotated[int, Option("Bins into which the range of each number is cut.")]

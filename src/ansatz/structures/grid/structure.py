@@ -221,6 +221,15 @@ class Grid(Structure):
             )
         return channels_last(network)
 
+    def count_outputs(
+        self, network: nn.Module, job: Job, recipe: Recipe, options: Mapping[str, Any]
+    ) -> int:
+        """Asks the network about one example."""
+        one: Grids = job.rows[np.arange(1)]  # type: ignore[assignment]
+        encoder = self.encoder(one, job.weight[:1].numpy(), recipe, options)
+        (x,) = encoder.preprocessor.transform(one)
+        return int(answer_of(network, (x.to(next(network.parameters()).dtype),)).shape[1])
+
     def answering(
         self, network: nn.Module, encoder: GridEncoder, recipe: Recipe | None
     ) -> tuple[nn.Module, nn.Module]:

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -279,9 +279,9 @@ def linear_scores(
     """
     scores = torch.full((len(job.y),), torch.nan, dtype=torch.float64)
     for learn, evaluated in folds:
-        model = fit_linear_model(likelihood, take(job, learn), null=False).posterior
+        model: Any = fit_linear_model(likelihood, take(job, learn), null=False).posterior
         part = take(job, evaluated)
-        found = model.predictive(part.rows, part.offset, notes=[])
+        found = model.at_estimate().predictive(part.rows, part.offset, notes=[])
         scores[evaluated] = log_scores(*found, part.y, step)
     require_finite(scores, folds)
     return scores

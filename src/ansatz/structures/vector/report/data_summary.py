@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ansatz.data.categorical import spelled
 from ansatz.data.dates import as_dates
+from ansatz.data.description import table_one
 from ansatz.figures.number_format import number, percent, printable
 from ansatz.figures.section import Cell, Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
@@ -104,6 +105,7 @@ def section(evidence: Evidence) -> Section | None:
     left = len(evidence.columns) - len(summaries)
     if left > 0:
         parts.append(Text(f"{left} further columns are not listed.", "note"))
+    parts += _by_outcome(evidence)
     parts += _outcomes(evidence)
     parts += [Text(note, _kind(note)) for note in evidence.fit.get("notes", [])]
     return Section("The data", _lead(evidence), parts)
@@ -155,6 +157,28 @@ def _histograms(summaries: list[ColumnSummary], every: int) -> Figure:
         f"Distribution of the columns{first}; levels by falling frequency.",
         f"Small histograms of {len(summaries)} columns.",
     )
+
+
+def _by_outcome(evidence: Evidence) -> list[Text | Table | Figure]:
+    """Describes the columns by levels or tertiles of the outcome, as Table 1 of a study does."""
+    import pandas as pd
+
+    frame, where = _rows(evidence)
+    y = evidence.y if evidence.training is None else evidence.training.y
+    if isinstance(y, pd.DataFrame) and "event" in y.columns:
+        y = y["event"]
+    values = np.asarray(y)
+    columns = [c for c in evidence.columns[:MOST_COLUMNS] if c.name in frame.columns and c.used]
+    if values.ndim != 1 or len(values) != len(frame) or not columns:
+        return []
+    name = next(word for word in ("outcome", "outcome_", "outcome__") if word not in frame.columns)
+    cells = pd.Series(values, index=frame.index)
+    found = table_one(frame.assign(**{name: cells}), name, columns)
+    head = [printable(column, 40) for column in found.columns]
+    rows: list[list[Cell]] = [[str(cell) for cell in row] for row in found.to_numpy()]
+    words = "Mean (standard deviation), or median [quartiles] of skewed columns; counts (percent)"
+    caption = f"Columns of {where} by {printable(evidence.target, 60)}. {words}."
+    return [Table(head, rows, caption)]
 
 
 def _outcomes(evidence: Evidence) -> list[Text | Table | Figure]:
