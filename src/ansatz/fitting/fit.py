@@ -202,8 +202,8 @@ def _note_on_inference(request: Request, model: Model) -> list[str]:
     if request.options["inference"] != AUTO or name == DEFAULT:
         return []
     return [
-        f"inference {name}: the default for {FEWEST_ROWS} to {MOST_ROWS:,} training rows of a table "
-        f"(one network: --inference {DEFAULT})."
+        f"inference {name}: the default for {FEWEST_ROWS} to {MOST_ROWS:,} training rows of a "
+        f"table (one network: --inference {DEFAULT})."
     ]
 
 
