@@ -161,11 +161,13 @@ def instances(masks: Masks, *, corners: bool = False) -> Masks:
     if isinstance(masks, Tensor):
         numbered = instances(masks.detach().cpu().numpy(), corners=corners)
         return torch.from_numpy(numbered).to(masks.device)
-    found = np.zeros(masks.shape, np.int64)
-    for mask, numbers in zip(masks, found, strict=True):
+    found: Array = np.zeros(masks.shape, np.int64)
+    for number, mask in enumerate(masks):
+        count = 0
         for k in np.unique(mask[mask > 0]):
-            labels, _ = components(mask == k, corners=corners)
-            numbers[labels > 0] = labels[labels > 0] + numbers.max()
+            labels, sizes = components(mask == k, corners=corners)
+            found[number] += np.where(labels > 0, labels + count, 0)
+            count += len(sizes)
     return found
 
 
