@@ -92,9 +92,11 @@ def _draw(
 ) -> None:
     for g, name in enumerate(names):
         mine = group == g
-        parts = [torch.from_numpy(a[mine]) for a in (rows.time, rows.cause, rows.weight)]
+        time, event, weight = (
+            torch.from_numpy(a[mine]) for a in (rows.time, rows.cause, rows.weight)
+        )
         entry = None if rows.entry is None else torch.from_numpy(rows.entry[mine])
-        curve = kaplan_meier(*parts, entry)
+        curve = kaplan_meier(time, event, weight, entry)
         x = np.concatenate([[0.0], curve.times.numpy(), [rows.time[mine].max()]])
         y = np.concatenate([[1.0], curve.values.numpy(), curve.values.numpy()[-1:]])
         axes.step(x[: len(y)], y[: len(x)], where="post", color=PALETTE[g], label=name)
