@@ -245,6 +245,21 @@ def test_masks_are_evaluated_and_counted(command, inside):
     assert list(found) == ["image", "share_0", "share_255"]
 
 
+def test_objects_are_counted_and_numbered(command, inside, work, tmp_path):
+    words = ("predict", "cells-model", "cells", "--instances")
+    found = table_of(inside(command, *words).out)
+    done = inside(command, *words, "--out", tmp_path / "objects")
+    assert "1, 2, ... are objects" in done.out, done.err
+    files = sorted((tmp_path / "objects").iterdir())
+    numbers = [np.asarray(Image.open(file)) for file in files]
+    assert [mask.max() for mask in numbers] == [int(n) for n in found["objects_255"]]
+    assert max(mask.max() for mask in numbers) >= 1
+    assert (
+        "--instances is for masks"
+        in inside(command, "predict", "digits-model", "digits", "--instances").err
+    )
+
+
 def test_masks_may_lie_elsewhere_and_have_a_loss_of_their_own(command, work):
     words = ("--masks", work / "cells" / "masks", "--likelihood", "dice", "--json", "--out", "m")
     done = command("fit", work / "cells" / "images", *words, *QUICK)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ansatz.errors import UsageError
 from ansatz.fitting.choice import LikelihoodChoice, choose_likelihood
+from ansatz.fitting.drift import note_on_drift
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
@@ -118,6 +119,7 @@ def _fit(
         *seen,
         *_notes_on(choice, number is not None),
         *_note_on_inference(request, model),
+        *([] if problem.column_roles.time is None else note_on_drift(model, rows.test)),
         *model.encoder.notes,
         *model.notes,
         *model.outcome.notes(model),
@@ -200,8 +202,8 @@ def _note_on_inference(request: Request, model: Model) -> list[str]:
     if request.options["inference"] != AUTO or name == DEFAULT:
         return []
     return [
-        f"inference {name}: the default for {FEWEST_ROWS} to {MOST_ROWS:,} training rows of a table "
-        f"(one network: --inference {DEFAULT})."
+        f"inference {name}: the default for {FEWEST_ROWS} to {MOST_ROWS:,} training rows of a "
+        f"table (one network: --inference {DEFAULT})."
     ]
 
 
