@@ -29,3 +29,5 @@ from ansatz.linear.nested_tests import wald_test as wald_test
 from ansatz.linear.imputation import Pooled as Pooled
 from ansatz.linear.imputation import impute as impute
 from ansatz.linear.imputation import pool as pool
+from ansatz.linear.quantile_fit import QuantileFit as QuantileFit
+from ansatz.linear.quantile_fit import quantile_regression as quantile_regression

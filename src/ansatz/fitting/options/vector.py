@@ -79,8 +79,8 @@ class VectorOptions(TableReading, total=False):
     roles: Annotated[
         Mapping[str, str] | None,
         Option(
-            "What a column is: numeric, categorical, ordered, date, drop; low<mid<high; the format of "
-            "its dates, %d/%m/%Y; or a number as it writes them, 1.234,5. May be repeated.",
+            "What a column is: numeric, categorical, ordered, date, drop; low<mid<high; the format "
+            "of its dates, %d/%m/%Y; or a number as it writes them, 1.234,5. May be repeated.",
             ROWS,
             default={},
             flags=("--role",),

@@ -33,10 +33,9 @@ def risk_groups(risk: Numbers, weight: Numbers) -> NDArray[np.intp]:
     """
     order = np.argsort(risk, kind="stable")
     total = np.cumsum(weight[order]) / weight.sum()
-    cuts = [
-        risk[order[min(np.searchsorted(total, share), len(order) - 1)]] for share in (1 / 3, 2 / 3)
-    ]
-    return np.searchsorted(np.unique(cuts), risk, side="left")
+    inside = risk[order]
+    cuts = np.unique([inside[total >= k / 3 - 1e-12][0] for k in (1, 2)])
+    return np.searchsorted(cuts, risk, side="left")
 
 
 def section(evidence: Evidence) -> Section | None:
