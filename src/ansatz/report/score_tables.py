@@ -42,7 +42,7 @@ def verdict(evidence: Evidence) -> str:
         "constant": "the constant model",
     }
     if len(first.better) > 1 + ("constant" in first.better):
-        names = {name: f"{names.get(name, name)}, the best baseline," for name in first.better}
+        names = {name: f"the best baseline ({names.get(name, name)})" for name in first.better}
     count = float(evidence.weight.sum())
     better = first.better[baseline]
     return assess_difference(
