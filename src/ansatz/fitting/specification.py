@@ -96,7 +96,7 @@ class Specification(_Strict):
     history: HistoryRecord | None
     recalibration: RecalibrationRecord | None = None
     summary: SavedSummary | None
-    evidence: dict[str, dict[str, Any]]
+    evidence: dict[str, dict[str, Any] | None]
     iterations: int = Field(ge=0, le=_MOST)
 
     @model_validator(mode="after")
