@@ -113,9 +113,7 @@ def damage_members(content: bytes, random: Random) -> bytes:
 
 def _make_model(corpus: Path, work: Path, random: Random) -> Input:
     kind = random.choice(list(MODELS))
-    folder, data = work / "model", str(corpus / MODELS[kind].data)
-    shutil.copytree(corpus / f"{kind}-model", folder)
-    _damage_folder(folder, "ansatz.json", random)
+    data = _copy_model(kind, corpus, work, random)
     command: list[str] = random.choice(
         (
             *(["predict", "model", data], ["evaluate", "model", data], ["inspect", "model"]),
@@ -123,12 +121,26 @@ def _make_model(corpus: Path, work: Path, random: Random) -> Input:
             ["fit", data, *MODELS[kind].options, "--out", "model", "--overwrite", "--dry-run"],
         )
     )
-    rare = random.random()  # these take seconds
-    if rare < 0.02:
-        command = ["report", "model", "--data", data, "--out", "model.html", "--quiet"]
-    elif rare < 0.06:
-        command = ["export", "model", "model.onnx"]
     return Input(command, ("model",))
+
+
+def _make_page(corpus: Path, work: Path, random: Random) -> Input:
+    """What a model is turned into, which takes seconds."""
+    data = _copy_model(random.choice(list(MODELS)), corpus, work, random)
+    command: list[str] = random.choice(
+        (
+            ["export", "model", "model.onnx"],
+            ["report", "model", "--data", data, "--out", "model.html", "--quiet"],
+        )
+    )
+    return Input(command, ("model",))
+
+
+def _copy_model(kind: str, corpus: Path, work: Path, random: Random) -> str:
+    """Copies and damages a model; returns data that it can predict."""
+    shutil.copytree(corpus / f"{kind}-model", work / "model")
+    _damage_folder(work / "model", "ansatz.json", random)
+    return str(corpus / MODELS[kind].data)
 
 
 def _make_checkpoint(corpus: Path, work: Path, random: Random) -> Input:
@@ -235,5 +247,6 @@ FORMATS: dict[str, Maker] = {
     "weights": Maker(_make_weights, 0.5),
     "checkpoint": Maker(_make_checkpoint, 0.7),
     "model": Maker(_make_model, 3.0),
+    "export and report": Maker(_make_page, 0.15),
     "configuration": Maker(_make_configuration),
 }

@@ -33,7 +33,8 @@ MODELS = {
         "table.csv", ("--target", "count", "--likelihood", "poisson", "--network", "linear")
     ),
     "survival": Kind(
-        "table.csv", ("--target", "time", "--event", "event", "--drop", "y,day", *_SHORT)
+        "table.csv",
+        *[("--target", "time", "--event", "event", "--likelihood", "weibull", *_SHORT)],
     ),
     "images": Kind("images", ("--network", "lenet5", *_SHORT)),
     "masks": Kind("pictures.npz", ("--network", "unet", "--set", "depth=1", *_SHORT)),
@@ -74,7 +75,9 @@ def _resumable(*words: str) -> Callable[[Path], list[str]]:
 
 RUNS = {  # interrupted runs: the command that began them
     "run-table": _resumable("table.csv", "--target", "y", "--likelihood", "normal", *_SHORT),
-    "run-stream": _resumable("table.csv", "--target", "y", "--stream", *_SHORT),
+    "run-stream": _resumable(
+        *("table.csv", "--target", "y", "--likelihood", "normal", "--stream", *_SHORT)
+    ),
     "run-ensemble": _resumable("table.csv", *MODELS["ensemble"].options),
     "run-images": _resumable("images", "--network", "lenet5", *_SHORT),
 }

@@ -8,9 +8,10 @@ import torch
 
 from ansatz import Classifier, Regressor, load
 from ansatz.errors import UsageError
+from ansatz.layers.link import LINKS
 from ansatz.likelihoods import create
-from ansatz.likelihoods.link import LINKS, Linked
 from ansatz.linear import fit_linear
+from ansatz.linear.linked import Linked
 
 N = 250
 links, families = sm.families.links, sm.families
@@ -52,7 +53,7 @@ def made(name):
 @pytest.mark.parametrize("name, link, family", ROWS, ids=[f"{a}-{b}" for a, b, _ in ROWS])
 def test_fits_are_those_of_statsmodels(name, link, family):
     x, y = outcomes(name)
-    fit = fit_linear(made(name), torch.tensor(x), torch.tensor(y), link=link)
+    fit = fit_linear(Linked(made(name), link), torch.tensor(x), torch.tensor(y))
     start = 1.001 * fit.coefficients[:, 0].numpy()  # from its own start some leave their domain
     expected = sm.GLM(y, sm.add_constant(x), family=family).fit(start, tol=1e-13, maxiter=300)
     np.testing.assert_allclose(fit.coefficients[:, 0], expected.params, rtol=1e-6)

@@ -4,6 +4,7 @@ from torch.testing import assert_close
 
 from ansatz.errors import UsageError
 from ansatz.optim import EntropySGD
+from ansatz.seeds import generator
 
 
 def step(rule, x, loss):
@@ -13,19 +14,18 @@ def step(rule, x, loss):
 
 
 def test_it_is_algorithm_1():
-    torch.manual_seed(0)
     x = torch.nn.Parameter(torch.tensor([2.0, -1.0]))
     options = {"lr": 0.1, "gamma": 0.5, "noise": 0.3, "inner": 3, "memory": 0.6, "outer": 0.8}
     rule = EntropySGD([x], **options)
     center = x.detach().clone()
     for _ in range(6):
         step(rule, x, lambda t: t**2)
-    torch.manual_seed(0)
-    for _ in range(2):
+    for outer in range(2):
         inner = mean = center
-        for _ in range(3):
+        for number in range(3):
+            z = torch.randn(2, generator=generator(0, "entropy_sgd", 1, 3 * outer + number))
             slope = 2 * inner - 0.5 * (center - inner)
-            inner = inner - 0.1 * slope + 0.1**0.5 * 0.3 * torch.randn(2)
+            inner = inner - 0.1 * slope + 0.1**0.5 * 0.3 * z
             mean = 0.4 * mean + 0.6 * inner
         center = center - 0.8 * (center - mean)
     assert_close(x.detach(), center)

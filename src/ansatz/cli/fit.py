@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ansatz.cli.names import complete
+from ansatz.cli.opening import naming
 from ansatz.cli.options import make_config, merged, read_config, takes
 from ansatz.cli.output import (
     print_columns,
@@ -80,12 +81,13 @@ def fit(
     advice = "To replace it: --overwrite; to keep it: another --out."
     free = request.options["overwrite"] or request.options["resume"] or dry_run
     require_free(folder, overwrite=free, advice=advice)
-    if dry_run:
-        print_plan(request, folder, as_json)
-    elif chosen.processes > 1:
-        fit_in_processes(chosen, folder, as_json)
-    else:
-        _run(request.but(out=str(folder)), as_json)
+    with naming(request.data):
+        if dry_run:
+            print_plan(request, folder, as_json)
+        elif chosen.processes > 1:
+            fit_in_processes(chosen, folder, as_json)
+        else:
+            _run(request.but(out=str(folder)), as_json)
 
 
 def _run(request: "Request", as_json: bool) -> None:

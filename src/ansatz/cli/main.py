@@ -5,6 +5,7 @@ runs, so that ``--help``, ``--version`` and a mistyped option answer at once.
 """
 
 import errno
+import functools
 import os
 import signal
 import sys
@@ -131,9 +132,14 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
+@functools.cache
+def _command() -> Any:
+    return typer.main.get_command(app)
+
+
 def _invoke(arguments: list[str]) -> int:
     # Not command.main(): it would turn an interrupt and a closed pipe into its own exit statuses.
-    command = typer.main.get_command(app)
+    command = _command()
     try:
         with command.make_context("ansatz", arguments) as context:
             command.invoke(context)

@@ -103,7 +103,7 @@ def number(value: object) -> str:
     """A metric for a table: four significant digits, a dash where it is undefined."""
     if value is None or (isinstance(value, float) and value != value):
         return "-"
-    if not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, float) and not 1000 <= abs(value) < 1e9:
         return f"{value:.4g}"

@@ -71,7 +71,8 @@ def parse_number(text: str, decimal: str = ".") -> float:
     """The number that a cell spells, nan if it spells none."""
     if decimal != ".":
         text = text.replace(decimal, ".")
-    return float(text) if _NUMBER.fullmatch(text) else np.nan
+    # A separator like \x1f is a blank for Python's patterns and for strip, but not for float.
+    return float(text.strip()) if _NUMBER.fullmatch(text) else np.nan
 
 
 def _refuse_commas(

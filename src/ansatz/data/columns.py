@@ -257,7 +257,11 @@ def _spelled(column: "pd.Series", spelling: Spelling) -> Column:
     if missing == 0 and (values == values.iloc[0]).all():
         return _constant(name, f"is '{spelling.example}' in every row")
     return Column(
-        name=name, role=spelling.role, missing=missing, note=spelling.note, spelling=spelling
+        name=name,
+        role="date" if spelling.format else "numeric",
+        missing=missing,
+        note=spelling.note,
+        spelling=spelling,
     )
 
 

@@ -67,7 +67,7 @@ def fit_request(asked: Request) -> Fit:
     run = FitFolder(request, {})  # what is in the way is reported before any reading
     progress = request.options["progress"]
     with ExitStack() as stack:
-        with Phase(f"reading {place_of(request.data)}", progress):
+        with Phase(f"reading {place_of(request.data)}", progress, logged=False):
             problem = stack.enter_context(reading(request))
         task = task_of(request, problem)
         test = request.options["test"]

@@ -15,6 +15,7 @@ from ansatz.fitting.options import declared
 from ansatz.fitting.options.commands import TrainingOptions
 from ansatz.fitting.options.vector import Errors
 from ansatz.fitting.recipe import STREAM
+from ansatz.fitting.saved import load_model
 from ansatz.fitting.task import Task
 from ansatz.fitting.teacher import Teacher
 from ansatz.fitting.training import known_outcomes
@@ -101,7 +102,7 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
 
 def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None) -> Model:
     plan = task.plan(task.recipe(job), job)
-    teacher = Teacher.of(plan.options)
+    teacher = Teacher.of(plan.options, load_model)
     if teacher is not None:
         teacher.check_labels(task.outcome.labels)
         plan = plan._replace(options={**plan.options, "teacher": teacher})
@@ -138,6 +139,8 @@ def update_model(task: Task, job: Job, previous: Model | None) -> Model:
         raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")
     if task.settings.is_linear:
         raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
+    if task.settings.get("teacher") is not None:
+        raise UsageError("partial_fit has no teacher: use fit.")
     recipe, likelihood = task.recipe(job, STREAM), task.suited(task.likelihood(job.target), job)
     options, steps = None, 0
     if previous is None:

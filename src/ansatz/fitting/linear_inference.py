@@ -11,8 +11,8 @@ from torch import Tensor
 from ansatz.data.categorical import sort_levels, spelled
 from ansatz.errors import UsageError
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.link import Linked
 from ansatz.linear import Estimates, marginal_means, mean_interval
+from ansatz.linear.linked import Linked
 from ansatz.linear.margins import Setting
 
 if TYPE_CHECKING:

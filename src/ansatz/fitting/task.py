@@ -458,9 +458,9 @@ def settings_for(
     others = {
         name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known
     }
-    refuse_unknown(others, takes, network, known & settings_with(structure.name))
     if network == "linear" and structure.solves:
         _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
+    refuse_unknown(others, takes, network, known & settings_with(structure.name))
     return Settings(
         problem.likelihood,
         network,

@@ -73,7 +73,7 @@ def train(
     if encoder is None:
         encoder = plan.structure.encoder(learn.rows, learn.weight.numpy(), recipe, plan.options)
     made: Encoder = encoder
-    teacher = Teacher.of(plan.options)
+    teacher: Teacher | None = plan.options.get("teacher")
     if teacher is not None:
         teacher.check(plan, job)
 

@@ -68,7 +68,7 @@ class Residual(nn.Module):
             others = (out_features, activation, activation_options, norm, init, bias, generator)
             if others != (None, "silu", None, None, "he_normal", 0.0, None):
                 raise UsageError("Residual(module) takes dropout and no other option.")
-            self.branch: nn.Module = in_features
+            self.branch: Any = in_features
             self.skip: nn.Module = nn.Identity()
             return
         self.in_features, self.out_features = in_features, out_features or in_features

@@ -12,7 +12,6 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
-from ansatz.likelihoods.link import Linked
 from ansatz.linear.covariance import in_original_units, model_covariance, sandwich_covariance
 from ansatz.linear.cox import fit_cox
 from ansatz.linear.design import INTERCEPT, Design, DesignRows
@@ -26,8 +25,10 @@ from ansatz.linear.robust import ROBUST, df_statistics, explain_groups, robust_c
 from ansatz.linear.row_loss import Constants
 
 # Adding a number to every outcome adds it to the intercept, and changes nothing else.
-SHIFTED = ("normal", "laplace", "student_t", "mse", "mae", "huber", "tukey")
-SHIFTED += ("charbonnier", "cauchy", "geman_mcclure", "welsch")
+SHIFTED = (
+    *("normal", "laplace", "student_t", "mse", "mae", "huber", "tukey"),
+    *("charbonnier", "cauchy", "geman_mcclure", "welsch"),
+)
 
 
 def fit_linear(
@@ -42,7 +43,6 @@ def fit_linear(
     dispersion: Literal["constant", "predicted"] = "constant",
     covariance: Literal["model", "sandwich", "HC0", "HC1", "HC2", "HC3", "cluster"] | None = None,
     groups: Tensor | None = None,
-    link: str | None = None,
     class_names: Sequence[str] | None = None,
     null: bool = True,
 ) -> LinearFit:
@@ -72,8 +72,6 @@ def fit_linear(
             groups: see :func:`ansatz.linear.robust.robust_covariance`. Default: ``"cluster"``
             with groups, else ``"model"``.
         groups: ``(N,)`` codes; rows alike in it may depend on each other.
-        link: of the mean, where not the likelihood's own: ``"probit"``, ``"identity"``, ...; the
-            fit's likelihood is :class:`ansatz.likelihoods.link.Linked` then.
         class_names: K names for class codes 0..K-1.
         null: whether the model without x is fitted too, for the summary; False saves its time.
 
@@ -96,8 +94,6 @@ def fit_linear(
     _one_of("covariance", covariance, ("model", "sandwich", *ROBUST))
     if covariance == "cluster" and groups is None:
         raise UsageError("clustered standard errors need groups: --group COL, or groups= in fit.")
-    if link is not None and link != likelihood.link_name:
-        likelihood = Linked(copy.deepcopy(likelihood), link)
     if feature_names is None:
         feature_names = [f"x{j + 1}" for j in range(design.shape[-1])]
     rows = DesignRows.of(

@@ -51,7 +51,7 @@ class PenaltyPath(NamedTuple):
     Example:
         >>> import torch
         >>> from ansatz.likelihoods import Normal
-        >>> from ansatz.linear.penalised import fit_penalised
+        >>> from ansatz.linear import fit_penalised
         >>> x, y = torch.eye(4), torch.tensor([0.0, 1.0, 2.0, 9.0])
         >>> fit = fit_penalised(Normal(dispersion="constant"), x, y, penalty="l1", strength=0.1)
         >>> fit.path.strengths
@@ -78,6 +78,14 @@ class PenalisedFit(LinearFit):
 
     Args:
         path: the coefficients along the strengths.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.linear import fit_penalised
+        >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+        >>> fit_penalised(Poisson(), x, y, penalty="l1", strength=5.0).coefficients[1]
+        tensor([0.], dtype=torch.float64)
     """
 
     path: PenaltyPath | None = None
@@ -187,6 +195,14 @@ def fit_penalised(
         feature_names: D names; default x1, x2, ...
         dispersion: ``"constant"``, or ``"predicted"`` from x.
         class_names: K names for class codes 0..K-1.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.likelihoods import Poisson
+        >>> from ansatz.linear import fit_penalised
+        >>> x, y = torch.arange(4.0).unsqueeze(1), torch.tensor([1.0, 2.0, 4.0, 9.0])
+        >>> round(fit_penalised(Poisson(), x, y, penalty="l2", strength=1.0).path.strength, 1)
+        1.0
 
     References:
         Friedman, Hastie and Tibshirani (2010), Regularization paths for generalized linear models
@@ -491,7 +507,8 @@ def _soft_minimum(s: Tensor, c: Tensor, lasso: float, ridge: float) -> Tensor:
 def take_design_rows(rows: DesignRows, index: NDArray[np.intp]) -> DesignRows:
     """Some of the rows."""
     chosen = torch.from_numpy(np.asarray(index))
-    return DesignRows(*(None if part is None else part[chosen] for part in rows))
+    parts = (None if part is None else part[chosen] for part in rows)
+    return DesignRows(*parts)  # type: ignore[arg-type]
 
 
 def _kept(folds: Folds, weight: Tensor | None, precision: Tensor | None, count: int) -> Folds:

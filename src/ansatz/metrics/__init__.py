@@ -5,6 +5,8 @@ from ansatz.metrics.registry import registry as registry
 
 from ansatz.metrics.boundary import boundary as boundary
 from ansatz.metrics.boundary import boundary_f1 as boundary_f1
+from ansatz.metrics.instances import PanopticQuality as PanopticQuality
+from ansatz.metrics.instances import panoptic_quality as panoptic_quality
 from ansatz.metrics.errors import angular_distance as angular_distance
 from ansatz.metrics.errors import mean_angular_error as mean_angular_error
 from ansatz.metrics.errors import sample_circular_crps as sample_circular_crps

@@ -9,7 +9,7 @@ from ansatz.errors import UsageError
 from ansatz.layers.embedding import CategoryEmbedding
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
-from ansatz.likelihoods.link import LINKS
+from ansatz.layers.link import LINKS
 from ansatz.networks.grid_inputs import read_grid, require_grid, require_size
 from ansatz.networks.grid_layers import adaptive_pool, convolution
 from ansatz.networks.inputs import require_columns, require_vector

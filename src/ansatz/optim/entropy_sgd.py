@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ansatz.errors import UsageError
 from ansatz.optim.descent import Descent
+from ansatz.seeds import generator
 
 
 class EntropySGD(Descent):
@@ -35,6 +36,8 @@ class EntropySGD(Descent):
         inner: L.
         memory: :math:`\alpha` in (0, 1].
         outer: :math:`\rho`.
+        seed: of the noise, a function of the seed and the number of steps: a run that is resumed
+            draws the same.
 
     Example:
         >>> import torch
@@ -62,25 +65,29 @@ class EntropySGD(Descent):
         inner: int = 20,
         memory: float = 0.75,
         outer: float = 1.0,
+        seed: int = 0,
     ) -> None:
         if not (gamma >= 0 and noise >= 0 and outer > 0 and 0 < memory <= 1 and inner >= 1):
             raise UsageError(
                 "entropy_sgd needs gamma and noise from 0 on, outer above 0, memory in (0, 1] and "
                 f"inner from 1 on, got {gamma}, {noise}, {outer}, {memory} and {inner}."
             )
-        options = {"gamma": gamma, "noise": noise, "inner": inner}
+        options = {"gamma": gamma, "noise": noise, "inner": inner, "seed": seed}
         super().__init__(parameters, {"lr": lr, **options, "memory": memory, "outer": outer})
 
     def _move(self, parameter: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         state, rate = self.state[parameter], group["lr"]
         if not state:
-            state["count"] = 0
+            state["count"], state["drawn"] = 0, 0
+            state["place"] = len(self.state)  # of its own stream of noise
             state["center"], state["mean"] = parameter.detach().clone(), parameter.detach().clone()
         center, mean = state["center"], state["mean"]
         pull = (center - parameter).mul_(group["gamma"])
         parameter.sub_(g - pull, alpha=rate)
         if group["noise"]:
-            parameter.add_(torch.randn_like(parameter), alpha=math.sqrt(rate) * group["noise"])
+            z = _normal(parameter, group["seed"], state["place"], state["drawn"])
+            parameter.add_(z, alpha=math.sqrt(rate) * group["noise"])
+            state["drawn"] += 1
         mean.lerp_(parameter, group["memory"])
         state["count"] += 1
         if state["count"] == group["inner"]:
@@ -88,3 +95,9 @@ class EntropySGD(Descent):
             mean.copy_(center)
             parameter.copy_(center)
             state["count"] = 0
+
+
+def _normal(like: Tensor, *key: int) -> Tensor:
+    """Standard normal numbers that are a function of the key."""
+    drawn = generator(key[0], "entropy_sgd", *key[1:])
+    return torch.randn(like.shape, generator=drawn, dtype=like.dtype).to(like.device)

@@ -18,6 +18,7 @@ class Phase:
         progress: as the trainer takes it; 0 and ``"off"`` show nothing.
         stream: where to write; standard error by default.
         interval: seconds between lines in a log.
+        logged: whether a log gets a line when it begins.
     """
 
     def __init__(
@@ -26,19 +27,20 @@ class Phase:
         progress: int | str = "auto",
         stream: TextIO | None = None,
         interval: float = 10.0,
+        logged: bool = True,
     ) -> None:
         processes = current_processes()
         is_first = processes is None or processes.is_first
         self.stream = stream or sys.stderr
         self.shown = progress not in (0, "off") and is_first and self.stream is not None
-        self.words, self.interval = words, interval
+        self.words, self.interval, self.logged = words, interval, logged
         self._width = 0
 
     def __enter__(self) -> Self:
         """Shows the words."""
         self._start = time.monotonic()
         self._next = self._start + self.interval
-        if self.shown:
+        if self.shown and (self.logged or self.stream.isatty()):
             self._write(f"{self.words} ...")
         return self
 

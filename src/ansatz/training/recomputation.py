@@ -58,7 +58,7 @@ def recomputing(network: nn.Module) -> Iterator[None]:
     """
     blocks = segments(network)
     for block in blocks:
-        block.forward = partial(_in_parts, _parts(block))  # type: ignore[method-assign]
+        block.forward = partial(_in_parts, _parts(block))
     try:
         yield
     finally:

@@ -125,7 +125,7 @@ def _described(item: Any) -> str:
 
 
 def as_source(data: Any, seed: int) -> Source:
-    """A source as it is, or that of a DataLoader."""
+    """A source as it is, or the source of a DataLoader."""
     if isinstance(data, DataLoader):
         return LoaderSource(data, seed)
     if not hasattr(data, "batches"):
@@ -133,4 +133,5 @@ def as_source(data: Any, seed: int) -> Source:
             "the trainer takes a source (ansatz.data.TensorSource) or a torch DataLoader, got a "
             f"{type(data).__name__}."
         )
-    return data  # type: ignore[no-any-return]
+    source: Source = data
+    return source

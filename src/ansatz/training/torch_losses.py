@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from ansatz.data.batch import Batch
@@ -98,7 +97,7 @@ def as_objective(given: Any) -> nn.Module:
     """
     if isinstance(given, Likelihood):
         return Supervised(given)
-    if isinstance(given, torch.nn.modules.loss._Loss):
+    if any(kind.__module__ == nn.MSELoss.__module__ for kind in type(given).__mro__):
         return TorchLoss(given)
     names = _arguments(given)
     if names[:2] in (["input", "target"], ["prediction", "target"]):

@@ -36,7 +36,8 @@ class TableReading(TypedDict, total=False):
     names: Annotated[
         str | Sequence[str] | None,
         Option(
-            "Names of the columns, separated by commas.",
+            "Names of the columns, separated by commas. A first line of names is replaced, a first "
+            "line of data is kept.",
             metavar="A,B,...",
             reads=str,
             parse=words,
@@ -78,7 +79,8 @@ class VectorOptions(TableReading, total=False):
     roles: Annotated[
         Mapping[str, str] | None,
         Option(
-            "What a column is: numeric, categorical, ordered, date, drop. May be repeated.",
+            "What a column is: numeric, categorical, ordered, date, drop; low<mid<high; the format "
+            "of its dates, %d/%m/%Y; or a number as it writes them, 1.234,5. May be repeated.",
             ROWS,
             default={},
             flags=("--role",),

@@ -33,10 +33,9 @@ def risk_groups(risk: Numbers, weight: Numbers) -> NDArray[np.intp]:
     """
     order = np.argsort(risk, kind="stable")
     total = np.cumsum(weight[order]) / weight.sum()
-    cuts = [
-        risk[order[min(np.searchsorted(total, share), len(order) - 1)]] for share in (1 / 3, 2 / 3)
-    ]
-    return np.searchsorted(np.unique(cuts), risk, side="left")
+    inside = risk[order]
+    cuts = np.unique([inside[total >= k / 3 - 1e-12][0] for k in (1, 2)])
+    return np.searchsorted(cuts, risk, side="left")
 
 
 def section(evidence: Evidence) -> Section | None:
@@ -92,9 +91,11 @@ def _draw(
 ) -> None:
     for g, name in enumerate(names):
         mine = group == g
-        parts = [torch.from_numpy(a[mine]) for a in (rows.time, rows.cause, rows.weight)]
+        time, event, weight = (
+            torch.from_numpy(a[mine]) for a in (rows.time, rows.cause, rows.weight)
+        )
         entry = None if rows.entry is None else torch.from_numpy(rows.entry[mine])
-        curve = kaplan_meier(*parts, entry)
+        curve = kaplan_meier(time, event, weight, entry)
         x = np.concatenate([[0.0], curve.times.numpy(), [rows.time[mine].max()]])
         y = np.concatenate([[1.0], curve.values.numpy(), curve.values.numpy()[-1:]])
         axes.step(x[: len(y)], y[: len(x)], where="post", color=PALETTE[g], label=name)

@@ -18,9 +18,9 @@ from ansatz.fitting.linear_posterior import LinearPosterior
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.link import Linked
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import LinearFit, fit_linear, impute, join_targets
+from ansatz.linear.linked import Linked
 from ansatz.linear.penalised import fit_penalised
 from ansatz.linear.pooled_fit import pool_fits
 from ansatz.linear.predictive import EstimationError
@@ -68,6 +68,8 @@ def fit_linear_model(
         names = [_named(name, rows.names) for name in names]
     if job.link is not None and (job.offset is not None or job.target.shape):
         raise UsageError("a link goes with one target and without an offset.")
+    if job.link is not None and job.link != likelihood.link_name:
+        likelihood = Linked(likelihood, job.link)
     groups = None
     if job.errors is not None and job.group is not None:  # without errors nobody reads them
         groups = torch.from_numpy(np.unique(job.group.astype(str), return_inverse=True)[1])
@@ -94,7 +96,7 @@ def fit_linear_model(
         ]
     else:
         errors: Any = "model" if job.errors in (None, "classical") else job.errors
-        common |= {"null": null, "covariance": errors, "groups": groups, "link": job.link}
+        common |= {"null": null, "covariance": errors, "groups": groups}
         fits = [fit_linear(likelihood, design, y, **common) for y in targets]
     return linear_baseline(preprocessor, fits, several=bool(job.target.shape))
 

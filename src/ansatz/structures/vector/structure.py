@@ -231,13 +231,13 @@ class Vector(TensorStructure):
                     notes += [note for note in found if note not in notes]
                     del notes[5:]
             return
-        found = super().raws(networks, encoder, rows, offset, notes=notes, options=options)
+        whole = super().raws(networks, encoder, rows, offset, notes=notes, options=options)
         codes = None if rows.columns is None else stratum_codes(rows.frame, rows.columns)
         if codes is None:
-            yield from found
+            yield from whole
             return
         first = 0
-        for raws in map(list, found):  # the curve of a row depends on its stratum
+        for raws in map(list, whole):  # the curve of a row depends on its stratum
             last = first + len(raws[0])
             own = torch.from_numpy(codes[first:last]).to(raws[0]).unsqueeze(1)
             yield [torch.cat([raw, own], 1) for raw in raws]
