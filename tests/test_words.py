@@ -61,6 +61,7 @@ TABLES = [  # and also a place in a row and a column
     *("src/ansatz/cli/output.py", "src/ansatz/figures/section.py"),
     *("src/ansatz/data/categorical.py", "src/ansatz/data/cells.py", "src/ansatz/data/columns.py"),
     *("src/ansatz/data/csv.py", "src/ansatz/data/header.py", "src/ansatz/data/keys.py"),
+    "src/ansatz/data/spelling.py",
     *("src/ansatz/data/preprocessing.py", "src/ansatz/data/rankings.py"),
     *("src/ansatz/data/streams/chunks.py", "src/ansatz/data/streams/kinds.py"),
     *("src/ansatz/data/grids/path_table.py", "src/ansatz/data/grids/recognize.py"),

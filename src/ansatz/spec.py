@@ -1,5 +1,6 @@
 """The shapes of inputs and outcomes, as networks and likelihoods are built for them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ansatz.errors import UsageError
@@ -26,6 +27,8 @@ class InputSpec:
         3
         >>> InputSpec.grid(3, 32, 32).size
         (32, 32)
+        >>> InputSpec.of((3, 32, 32)) == InputSpec.grid(3, 32, 32)
+        True
     """
 
     structure: str = "vector"
@@ -45,13 +48,35 @@ class InputSpec:
         return cls("joined", parts=tuple(parts.items()))
 
     @classmethod
-    def of(cls, inputs: "InputSpec | int") -> "InputSpec":
-        """Turns a number of features into the spec of a vector; a spec stays as it is."""
+    def of(cls, inputs: "InputSpec | int | Sequence[int]") -> "InputSpec":
+        """Turns a number of features, or a shape, into a spec; a spec stays as it is.
+
+        ``(D,)`` is the shape of a vector, ``(C, L)``, ``(C, H, W)`` and ``(C, D, H, W)`` are those
+        of a signal, an image and a volume.
+        """
         if isinstance(inputs, InputSpec):
             return inputs
+        if isinstance(inputs, Sequence) and not isinstance(inputs, str):
+            return cls._of_shape(inputs)
         if isinstance(inputs, bool) or not isinstance(inputs, int) or inputs < 0:
-            raise UsageError(f"inputs must be an InputSpec or a number of features, got {inputs!r}")
+            raise UsageError(
+                "inputs must be a number of features, a shape (C, H, W) or an InputSpec, got "
+                f"{inputs!r}"
+            )
         return cls(features=inputs)
+
+    @classmethod
+    def _of_shape(cls, shape: Sequence[int]) -> "InputSpec":
+        whole = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in shape)
+        if not whole or not 1 <= len(shape) <= 4:
+            raise UsageError(
+                "a shape has one to four whole numbers, (D,), (C, L), (C, H, W) or (C, D, H, W), "
+                f"got {tuple(shape)}."
+            )
+        return cls(features=shape[0]) if len(shape) == 1 else cls.grid(*shape)
+
+
+Inputs = InputSpec | int | Sequence[int]  # what InputSpec.of takes
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """The rows of the catalog, the claims that test them, and the common slips."""
 
 import typing
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,7 @@ ROWS = catalog()
 
 
 def test_every_row_is_there_once_and_in_order():
-    rows = [f"M{k:03}" for k in range(1, 425)] + [f"E{k}" for k in range(1, 66)]
+    rows = [f"M{k:03}" for k in range(1, 447)] + [f"E{k}" for k in range(1, 68)]
     assert [row.id for row in ROWS] == rows
 
 
@@ -25,9 +27,8 @@ def test_every_row_has_a_title_a_section_and_a_known_kind():
 
 def test_sections_follow_each_other():
     order = list(SECTIONS)
-    assert [order.index(row.section) for row in ROWS] == sorted(
-        order.index(row.section) for row in ROWS
-    )
+    first = [order.index(row.section) for row in ROWS[:424]]  # later rows are of a second reading
+    assert first == sorted(first)
 
 
 def test_a_layer_is_a_thing_and_a_theorem_is_a_statement():
@@ -47,7 +48,7 @@ def test_coverage_lists_the_rows_that_have_a_claim():
     assert [section.id for section in found] == list(SECTIONS)
     for section in found:
         there = {row.id for row in section.rows} - {row.id for row in section.missing}
-        assert there == set(section.claims)
+        assert there == {row.id for row in section.rows} & set(section.claims)
         for row, names in section.claims.items():
             assert all(row in claims.get(name).sources for name in names)
 
@@ -59,16 +60,27 @@ def test_a_section_counts_what_is_missing():
     assert section.to_dict()["states"] == 2 and section.to_dict()["claimed"] == 1
 
 
-@pytest.mark.parametrize("letter", ["A", "B", "D", "G", "H", "I", "J", "U"])
-def test_a_row_that_states_something_has_a_claim(letter):
+@pytest.mark.parametrize("letter", "ABCDEFGHIJKLNU")
+def test_a_built_chapter_lacks_nothing(letter):
     (section,) = [each for each in coverage() if each.id == letter]
-    assert not [f"{row.id} {row.item}" for row in section.missing]
+    assert not [f"{row.id} {row.item}" for row in (*section.missing, *section.absent)]
+
+
+def test_a_thing_is_where_the_catalog_has_it():
+    pages = Path(__file__).parents[2]
+    for row in ROWS:
+        if row.where.startswith("docs/"):
+            assert (pages / row.where).is_file(), row
+        elif row.where:
+            assert not row.states
+            module, _, name = row.where.rpartition(".")
+            assert hasattr(import_module(module), name), row
 
 
 def test_errata_come_in_order_and_all():
     found = errata([])
     numbers = [int(each.row.id[1:]) for each in found]
-    assert numbers == sorted(numbers) and set(numbers) == set(range(1, 66))
+    assert numbers == sorted(numbers) and set(numbers) == set(range(1, 68))
     assert not [each.row for each in found if each.claim is None]
 
 
@@ -81,7 +93,7 @@ def test_a_slip_has_its_formulas_even_if_nothing_was_run():
 
 def correction(check):
     erratum = claims.Erratum("E1", "2n", "n")
-    return Correction(ROWS[-65], "ten", erratum, check)
+    return Correction(ROWS[-67], "ten", erratum, check)
 
 
 def test_a_slip_in_a_prediction_is_compared_by_what_it_predicts():

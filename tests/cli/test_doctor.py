@@ -1,5 +1,8 @@
 import json
 import os
+import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +31,18 @@ def test_a_wrong_data_folder_is_named(command, monkeypatch):
     monkeypatch.setenv("ANSATZ_DATA", "/no/such/folder")
     done = command("doctor")
     assert done.status == 1 and "ANSATZ_DATA=/no/such/folder" in done.out
+
+
+def test_every_package_of_every_extra_for_users_is_checked():
+    text = Path(__file__).parents[2].joinpath("pyproject.toml").read_text(encoding="utf-8")
+    extras = tomllib.loads(text)["project"]["optional-dependencies"]
+    of_users = {name: each for name, each in extras.items() if name not in ("bench", "dev", "docs")}
+    listed = {
+        (re.split("[<>=~ ]", package)[0], extra)
+        for extra, packages in of_users.items()
+        for package in packages
+    }
+    assert listed == {(name, extra) for name, (_, extra, _) in doctor._EXTRAS.items()}
 
 
 @pytest.mark.parametrize("error", [ImportError, RuntimeError, OSError])

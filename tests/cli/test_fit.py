@@ -2,6 +2,7 @@ import csv
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+
+from ansatz.cli.output import forget_notes, print_note
+from ansatz.fitting.options import FitCommand, declared
 
 DOCUMENT = {
     "model", "structure", "network", "parameters", "likelihood", "inference", "rows", "metrics",
@@ -334,3 +338,55 @@ def test_a_stopped_training_says_how_to_go_on(tmp_path, number, status):
     assert running.returncode == status, err
     assert "--resume" in err.splitlines()[-1] and out == ""
     assert not (tmp_path / "houses-model").exists() and checkpoints.exists()
+
+
+def test_a_data_set_brings_its_own_target(command):
+    done = command("fit", "iris", "--network", "linear", "--quiet")
+    assert done.status == 0, done.err
+    assert "species: categorical likelihood, linear" in done.out
+    assert "next:  ansatz report iris-model --open" in done.out
+    again = command("fit", "iris", "--dry-run")
+    assert again.status == 0 and "needs --overwrite to replace iris-model" in again.out
+
+
+@pytest.mark.parametrize(
+    "words, hint",
+    [
+        (("fit", "iriss"), "Did you mean the data set iris?"),
+        (("fit", "iris", "--network", "mpl"), "Did you mean 'mlp'?"),
+        (("fit", "iris", "--likelihood", "categorial"), "Did you mean 'categorical'?"),
+        (("fit", "iris", "--inference", "ensembel"), "Did you mean 'ensemble'?"),
+        (("fit", "iris", "--target", "specis"), "Did you mean 'species'?"),
+        (("fit", "iris", "--set", "widhts=[8]"), "Did you mean 'widths'?"),
+        (("fit", "iris", "--likelyhood", "gamma"), "Did you mean '--likelihood'?"),
+        (("ftt", "iris"), "Did you mean 'fit'?"),
+        (("data", "show", "iriss"), "Did you mean 'iris'?"),
+    ],
+    ids=str,
+)
+def test_a_wrong_name_is_corrected(words, hint, command):
+    done = command(*words, *(["--dry-run"] if words[0] == "fit" else []))
+    assert done.status in (2, 3) and hint in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_the_short_help_shows_the_common_options_and_the_long_help_all(command):
+    def flags(word):
+        done = command("fit", word)
+        assert done.status == 0
+        return set(re.findall(r"(--[a-z][a-z-]*)[ ,]", done.out.split("Arguments")[1]))
+
+    short, whole = flags("--help"), flags("--help-all")
+    asked = {"--target", "--likelihood", "--network", "--inference", "--out", "--time-limit"}
+    assert short == asked | {"--help", "--help-all"}
+    every = {o.option.flag(n) for n, o in declared(FitCommand).items() if o.option.panel}
+    assert {flag.split("/")[0] for flag in every} <= whole and len(whole) > 50
+    assert "More options: ansatz fit --help-all" in command("fit", "--help").out
+
+
+def test_a_note_is_printed_once(command, capsys):
+    forget_notes()
+    for text in ("note: it rains.", "warning: it rains.", "it rains.", "it rains."):
+        print_note(text)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["ansatz: note: it rains.", "ansatz: it rains.", "ansatz: it rains."]

@@ -30,7 +30,7 @@ from ansatz.cli.formula import plain_formula, plain_text
         (r"\text{max\_val}", "max_val"),
         (r"\{0, 1\}", "{0, 1}"),
         (r"p(y \mid x) \ge 0", "p(y | x) ≥ 0"),
-        (r"f = \begin{cases} x & x > 0 \\ 0 & \text{else} \end{cases}", "f = { x x > 0\n0 else"),
+        (r"f = \begin{cases} x & x > 0 \\ 0 & \text{else} \end{cases}", "f = { x x > 0\n0 else }"),
         (r"\mathbb{E}[x^{(t+1)}]", "E[x^(t+1)]"),
         (r"\log \Gamma(\alpha)", "log Γ(α)"),
     ],

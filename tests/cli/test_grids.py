@@ -107,7 +107,7 @@ def test_a_folder_of_images_is_fitted_and_the_next_command_named(command, work, 
     assert done.status == 0, done.err
     lines = [line.split() for line in done.out.splitlines()]
     assert ["metric", "model", "linear", "constant"] in lines
-    assert "next:  ansatz predict digits-model NEW-IMAGES/" in done.out
+    assert "       ansatz predict digits-model NEW-IMAGES/" in done.out
     assert "'class' has 3 classes" in done.err
     assert (tmp_path / "digits-model" / "weights.safetensors").exists()
 
@@ -128,7 +128,7 @@ def test_rows_of_a_table_are_signals_on_request(command, work):
     done = command("fit", work / "signals.csv", *words, *QUICK)
     assert done.status == 0, done.err
     assert "20 columns of numbers were read as a signal" in done.err
-    assert "next:  ansatz predict m NEW.csv" in done.out
+    assert "next:  ansatz report m --open\n       ansatz predict m NEW.csv" in done.out
     found = table_of(command("predict", "m", work / "signals.csv").out)
     assert list(found) == ["prediction", "p_fast", "p_slow"]
     assert command("evaluate", "m", work / "signals.csv").status == 0
@@ -245,6 +245,21 @@ def test_masks_are_evaluated_and_counted(command, inside):
     assert list(found) == ["image", "share_0", "share_255"]
 
 
+def test_objects_are_counted_and_numbered(command, inside, work, tmp_path):
+    words = ("predict", "cells-model", "cells", "--instances")
+    found = table_of(inside(command, *words).out)
+    done = inside(command, *words, "--out", tmp_path / "objects")
+    assert "1, 2, ... are objects" in done.out, done.err
+    files = sorted((tmp_path / "objects").iterdir())
+    numbers = [np.asarray(Image.open(file)) for file in files]
+    assert [mask.max() for mask in numbers] == [int(n) for n in found["objects_255"]]
+    assert max(mask.max() for mask in numbers) >= 1
+    assert (
+        "--instances is for masks"
+        in inside(command, "predict", "digits-model", "digits", "--instances").err
+    )
+
+
 def test_masks_may_lie_elsewhere_and_have_a_loss_of_their_own(command, work):
     words = ("--masks", work / "cells" / "masks", "--likelihood", "dice", "--json", "--out", "m")
     done = command("fit", work / "cells" / "images", *words, *QUICK)
@@ -278,7 +293,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(command, work, tmp
     "words, says",
     {
         ("--network", "small_resnett"): "Did you mean 'small_resnet'?",
-        ("--set", "nosuch=3"): "'nosuch'",
+        ("--set", "nosuch=3"): "nosuch",
         ("--x", "gird"): "unknown structure 'gird'",
         ("--pretrained", "gone.pth"): "gone.pth: no such file of weights",
     }.items(),
@@ -634,7 +649,7 @@ def test_weights_that_are_none_of_the_network(command, work, tmp_path, write):
         (("--size", "large"), "--size takes whole numbers"),
         (("--image", "file"), "has no columns of paths: leave out --image"),
         (("--unlabelled", "255"), "has no masks: leave out --unlabelled"),
-        (("--set", "epohcs=3"), "unexpected keyword argument 'epohcs'"),
+        (("--set", "epohcs=3"), "Did you mean 'epochs'?"),
     ],
 )
 def test_options_that_do_not_go_with_images(command, work, tmp_path, words, told):

@@ -70,3 +70,9 @@ def test_a_mistyped_kind_suggests_the_nearest(command):
 def test_an_unknown_kind_lists_the_kinds():
     with pytest.raises(UsageError, match="Kinds: likelihoods, networks"):
         kind_called("zzz")
+
+
+def test_losses_are_the_likelihoods_without_a_distribution(command):
+    out = command("list", "losses").out
+    listed = {line.split()[0] for line in out.splitlines()[1:] if line.startswith(("m", "n"))}
+    assert listed == {"mae", "mse"} and "--likelihood NAME" in out

@@ -30,7 +30,6 @@ def test_one_target_needs_no_list():
         ({"test": float("nan")}, "test: .*finite"),
         ({"folds": 1}, "folds: .*at least 2|folds: .*greater than or equal to 2"),
         ({"overwrite": "yes"}, "overwrite: .*boolean"),
-        ({"target": []}, "--target COLUMN is missing"),
         ({"roles": {"a": 1}}, "roles.a: .*string"),
         ({"time_limit": 0.0}, "time_limit: .*greater than 0"),
     ],
@@ -41,9 +40,16 @@ def test_a_wrong_key_or_value_is_named(wrong, message):
         make_config({**LEAST, **wrong}, "fit.toml")
 
 
-def test_what_is_missing_is_named_as_the_user_spells_it():
-    with pytest.raises(UsageError, match="--target COLUMN is missing"):
+@pytest.mark.parametrize("given", [{}, {"target": []}], ids=str)
+def test_what_is_missing_is_named_as_the_user_spells_it(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"missing\. houses\.csv does not exist"):
         make_config({"data": "houses.csv"}, "ansatz fit")
+    (tmp_path / "houses.csv").write_text("area;price\n1;2\n")
+    with pytest.raises(UsageError, match=r"--target COLUMN is missing\. Columns: area, price\."):
+        make_config({"data": "houses.csv", **given}, "ansatz fit")
+    with pytest.raises(UsageError, match=r"Columns: a, b\."):
+        make_config({"data": "houses.csv", "names": ["a", "b"], **given}, "ansatz fit")
 
 
 @pytest.mark.parametrize(
@@ -77,6 +83,6 @@ def test_the_configuration_covers_every_option_of_fit():
 
     from ansatz.cli.fit import fit
 
-    own = {"config", "print_config", "dry_run", "as_json"}
+    own = {"config", "print_config", "dry_run", "as_json", "help_all"}
     options = set(inspect.signature(fit).parameters) - own
     assert options == set(make_config(LEAST, "x").to_dict())

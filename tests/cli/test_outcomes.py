@@ -107,7 +107,7 @@ def test_rows_of_all_ranks_ask_whether_they_are_rankings(command, tmp_path):
     (tmp_path / "t.csv").write_text("a,b,c\n" + "\n".join(",".join(map(str, r)) for r in rows))
     done = command("fit", "t.csv", "--target", "a,b,c", "--dry-run")
     assert "if they are rankings, --likelihood plackett_luce" in done.err
-    assert done.out == "8 rows, likelihood normal, network linear; would write t-model\n"
+    assert done.out == "a, b, c: 8 rows, likelihood normal, network linear; would write t-model\n"
 
 
 # Compositions.

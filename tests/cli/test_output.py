@@ -46,7 +46,7 @@ def test_a_pipe_gets_whole_lines(capsys):
 
 def test_numbers_are_read_at_a_glance():
     values = [1.23456, 123456.7, 1e-5, 3, True, None, float("nan"), float("inf"), "text"]
-    shown = ["1.235", "123457", "1e-05", "3", "True", "-", "-", "inf", "text"]
+    shown = ["1.235", "123,457", "1e-05", "3", "True", "-", "-", "inf", "text"]
     assert [number(value) for value in values] == shown
 
 

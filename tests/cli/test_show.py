@@ -59,3 +59,29 @@ def test_python_spells_it_as_shown(kind):
     for name in registry_of(kind).names():
         spelled = factory_of(kind) + (f".{name}" if kind == "metrics" else "")
         assert callable(operator.attrgetter(spelled.removeprefix("ansatz."))(ansatz)), name
+
+
+def test_formulas_stand_where_the_docstring_has_them(command):
+    page = command("show", "cox").out
+    words = ("Times until an event", "λ(t | x)", "with η = raw[0]", "Breslow's formula,", "H₀(t) =")
+    places = [page.index(each) for each in words]
+    assert places == sorted(places)
+
+
+def test_what_set_accepts_is_a_table(command):
+    done = command("show", "mlp", "--options")
+    table = {line.split()[0]: line for line in done.out.splitlines() if line}
+    assert "network" in table["widths"] and "[128, 128]" in table["widths"]
+    assert "training" in table["epochs"] and "inputs" not in table
+    rows = json.loads(command("show", "gamma", "--options", "--json").out)
+    assert rows[0]["name"] == "dispersion" and rows[0]["owner"] == "likelihood"
+    assert "for networks and likelihoods" in command("show", "adamw", "--options").err
+
+
+def test_a_data_set_is_shown_with_rows_target_columns_source_and_licence(command):
+    page = command("data", "show", "bike-sharing").out
+    for words in ("17,379", "cnt; --drop casual,registered,instant", "windspeed", "UCI, from"):
+        assert words in page
+    document = json.loads(command("show", "rossi", "--json").out)
+    assert document["question"] == {"target": ["week"], "event": "arrest"}
+    assert document["rows"] == 432 and document["license"] and document["source"]

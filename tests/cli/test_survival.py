@@ -103,7 +103,7 @@ def test_several_causes_have_their_incidences(command, patients, table_of):
 
 FAULTS = {
     "codes 1 and 2": ({"died": lambda t: t["died"] + 1}, TIME, 3, "no 0 for rows that were"),
-    "text": ({"died": lambda t: np.where(t["died"], "dead", "alive")}, TIME, 3, "at row 1. Say"),
+    "text": ({"died": lambda t: np.where(t["died"], "gone", "well")}, TIME, 3, "at row 1. Say"),
     "negative": ({"weeks": lambda t: t["weeks"].where(t.index != 6, -2)}, TIME, 3, "at row 7"),
     "all censored": ({"died": lambda t: 0}, TIME, 3, "censored"),
     "entry after": (
@@ -194,3 +194,12 @@ def test_published_splits_are_fitted_by_networks(command, name, likelihood):
     assert done.status == 0, done.err
     metrics = json.loads(done.out)["metrics"]
     assert metrics["c_index"] > 0.6 and metrics["integrated_brier"] < 0.25
+
+
+@pytest.mark.parametrize("yes, no", [("yes", "no"), ("TRUE", "False"), ("ja", "nein"), ("y", "n")])
+def test_words_for_yes_and_no_are_events(yes, no, patients, command):
+    table = patients()
+    expected = fit(command, *TIME, "--likelihood", "weibull", "--out", "codes")
+    patients(died=np.where(table["died"], yes, no))
+    found = fit(command, *TIME, "--likelihood", "weibull", "--out", "words")
+    assert found["log_likelihood"] == expected["log_likelihood"]

@@ -132,3 +132,13 @@ def test_a_table_of_paths_and_the_options_of_images_reach_the_fits(command, stri
 def test_what_images_and_tables_do_not_take_is_one_line(command, stripes, words, said):
     done = command("tune", *words, "--out", "m", "--quiet")
     assert done.status in (2, 4) and said in done.err and done.err.count("\n") == 1
+
+
+def test_a_search_without_trials_is_not_counted():
+    from ansatz.tuning.journal import Trial
+    from ansatz.tuning.tune import _verdict
+
+    best = Trial(number=0)
+    assert _verdict(best, 0, None).startswith("No trial was made")
+    assert _verdict(best, 1, None).startswith("The one trial did not beat")
+    assert _verdict(best, 3, None).startswith("None of 3 trials beat")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import ndimage
 
-from ansatz.data import Cleaning, clean, components
+from ansatz.data import Cleaning, clean, components, instances
 from ansatz.errors import UsageError
 
 
@@ -131,3 +131,11 @@ def test_what_it_refuses():
         Cleaning(min_size=0.5)
     with pytest.raises(UsageError, match=r"shape \(N, \*size\), got \(3,\)"):
         clean(np.zeros(3))
+
+
+def test_objects_of_all_classes_are_numbered():
+    mask = np.array([[[1, 1, 0, 2], [0, 0, 0, 2], [1, 0, 2, 0]]])
+    found = instances(mask)
+    assert found.tolist() == [[[1, 1, 0, 3], [0, 0, 0, 3], [2, 0, 4, 0]]]
+    assert instances(mask, corners=True).max() == 3  # the two of class 2 meet at a corner
+    assert torch.equal(instances(torch.from_numpy(mask)), torch.from_numpy(found))

@@ -19,7 +19,10 @@ from ansatz.data import (
     row_keys,
 )
 from ansatz.data.bundles import BUNDLES, Bundle
+from ansatz.data.registry import own_question
 from ansatz.errors import DataError, ResourceError, UsageError
+from ansatz.fitting import FitOptions
+from ansatz.fitting.request import validated
 
 LOCAL = Path(os.environ.get("ANSATZ_DATA", "/nowhere"))
 
@@ -65,6 +68,31 @@ def test_a_data_set_has_the_rows_and_counts_that_are_known(name):
 def test_every_name_is_described(name):
     entry = describe(name)
     assert entry.summary and entry.reference
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=here(name)) for name in FACTS])
+def test_what_is_described_is_what_is_read(name):
+    entry, frame = describe(name), load(name).frame
+    assert entry.source and entry.license and entry.rows == len(frame)
+    assert list(entry.columns) == list(frame.columns)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_table_asks_a_question_about_its_own_columns(name):
+    entry = describe(name)
+    if entry.images:
+        return
+    asked = validated(entry.question, FitOptions, name)
+    for option in ("target", "drop", "event", "entry", "lower", "upper", "group", "time"):
+        for column in np.atleast_1d(asked.get(option) or []):
+            assert column in entry.columns or column.endswith("*")
+
+
+def test_a_file_comes_before_a_data_set_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert own_question("boston") == {"target": ["medv"]}
+    (tmp_path / "boston").write_text("a,b\n1,2\n")
+    assert own_question("boston") == own_question({"a": [1]}) == {}
 
 
 @here("boston")

@@ -2,6 +2,7 @@ import gzip
 import hashlib
 import io
 import os
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from ansatz.data import describe, download, fetch, is_grids, load
 from ansatz.data.bundles import IMAGE_BUNDLES, Bundle
+from ansatz.data.grids import read_grids
 from ansatz.errors import DataError
 
 LOCAL = Path(os.environ.get("ANSATZ_DATA", "/nowhere"))
@@ -105,3 +107,42 @@ def test_a_packed_download_is_unpacked_within_its_length(tmp_path, monkeypatch, 
         return
     with pytest.raises(DataError, match=said):
         download.find_bundle("mine", PACKED)
+
+
+def batch(count, seed):
+    rng = np.random.default_rng(seed)
+    records = rng.integers(0, 256, (count, 3073), dtype=np.uint8)
+    records[:, 0] = rng.permutation(np.arange(count) % 10)
+    return records
+
+
+def test_batches_of_cifar_are_read_alone_and_from_the_archive(tmp_path, monkeypatch):
+    folder = tmp_path / "cifar10"
+    folder.mkdir()
+    batches = {f"data_batch_{k}.bin": batch(20, k) for k in range(1, 6)}
+    batches["test_batch.bin"] = batch(10, 6)
+    with tarfile.open(folder / "cifar-10-binary.tar.gz", "w:gz") as archive:
+        for name, records in batches.items():
+            info = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            info.size = records.nbytes
+            archive.addfile(info, io.BytesIO(records.tobytes()))
+    packed = (folder / "cifar-10-binary.tar.gz").read_bytes()
+    whole = IMAGE_BUNDLES["cifar10-full"]._replace(
+        sha256=hashlib.sha256(packed).hexdigest(), size=len(packed)
+    )
+    monkeypatch.setenv("ANSATZ_DATA", str(tmp_path))
+    monkeypatch.setitem(IMAGE_BUNDLES, "cifar10-full", whole)
+    dataset = load("cifar10-full")
+    train, test = dataset.split()
+    assert (len(train), len(test), dataset.grids.shape) == (100, 10, (3, 32, 32))
+    last = batches["test_batch.bin"]
+    np.testing.assert_array_equal(
+        dataset.grids[test].load().numpy(), last[:, 1:].reshape(-1, 3, 32, 32)
+    )
+    (tmp_path / "test_batch.bin").write_bytes(last.tobytes())
+    alone = read_grids(tmp_path / "test_batch.bin")
+    assert is_grids(str(tmp_path / "test_batch.bin"))
+    assert alone.frame["class"].tolist() == dataset.frame["class"].iloc[test].tolist()
+    (tmp_path / "test_batch.bin").write_bytes(last.tobytes()[:-1])
+    with pytest.raises(DataError, match="not a batch of CIFAR-10"):
+        read_grids(tmp_path / "test_batch.bin")

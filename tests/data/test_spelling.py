@@ -162,3 +162,8 @@ def test_whole_numbers_called_like_ids_or_in_blocks_get_a_hint():
 def test_old_columns_load_without_a_spelling():
     assert Column.model_validate({"name": "a", "role": "numeric"}).spelling is None
     assert Spelling.model_validate({"format": "%d.%m.%Y"}).role == "date"
+
+
+def test_a_format_that_is_none_is_an_error_in_one_line():
+    with pytest.raises(DataError, match="'%Q-%d' is not a format of dates"):
+        infer_columns({"day": ["1-2", "3-4"], "x": [1, 2]}, roles={"day": "%Q-%d"})

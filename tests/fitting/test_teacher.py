@@ -12,7 +12,7 @@ from ansatz import Classifier, Regressor
 from ansatz.cli.main import app
 from ansatz.data import Batch
 from ansatz.errors import UsageError
-from ansatz.fitting.teacher import QUANTILES, Teacher
+from ansatz.fitting.teacher import QUANTILES
 from ansatz.likelihoods import Normal
 from ansatz.training import Supervised
 from ansatz.training.distillation import TeacherObjective
@@ -124,6 +124,6 @@ def test_a_teacher_of_numbers_has_values_that_the_student_can_have(numbers):
         Regressor(epochs=1, teacher=numbers, teacher_temperature=2.0).fit(X, Y)
 
 
-def test_a_teacher_is_read_once(numbers):
-    teacher = Teacher.of({"teacher": numbers})
-    assert Teacher.of({"teacher": teacher}) is teacher
+def test_partial_fits_have_no_teacher(numbers):
+    with pytest.raises(UsageError, match="partial_fit has no teacher"):
+        Regressor(teacher=numbers).partial_fit(X, Y)

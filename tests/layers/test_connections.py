@@ -5,6 +5,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from ansatz.errors import UsageError
 from ansatz.layers import Dense, DenseBlock, Highway, Residual, activations
 
 NAMES = [name for name in activations.names() if name != "self_gated"]
@@ -91,3 +92,13 @@ def test_weights_come_from_the_generator_alone(layer):
     a, b = (layer(3, 4, generator=torch.Generator().manual_seed(2)) for _ in range(2))
     assert all(torch.equal(p, q) for p, q in zip(a.parameters(), b.parameters(), strict=True))
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_residual_adds_any_module_to_the_identity():
+    module = torch.nn.Sequential(torch.nn.Conv2d(2, 2, 3, padding=1), torch.nn.ReLU())
+    x = torch.randn(3, 2, 5, 5)
+    assert_close(Residual(module)(x), x + module(x))
+    with pytest.raises(UsageError, match="takes dropout and no other option"):
+        Residual(module, 4)
+    with pytest.raises(ValueError, match=r"keeps the shape of x, \(3, 2\), got \(3, 4\)"):
+        Residual(torch.nn.Linear(2, 4))(torch.randn(3, 2))

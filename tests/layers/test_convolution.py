@@ -7,7 +7,9 @@ from torch import nn
 from torch.nn.functional import conv2d, conv_transpose1d, conv_transpose2d, conv_transpose3d, pad
 from torch.testing import assert_close
 
+from ansatz.errors import UsageError
 from ansatz.layers import (
+    LocallyConnected,
     convolve,
     create,
     cross_correlate,
@@ -244,3 +246,26 @@ def test_gradients_reach_the_kernel():
 def test_a_size_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="does not fit into x of"):
         toeplitz_matrix(torch.zeros(3), 2, "valid")
+
+
+@pytest.mark.parametrize(("size", "kernel", "stride"), [((9,), 3, 2), ((6, 7), (3, 2), 1)])
+def test_unshared_kernels_are_a_convolution_when_tied(size, kernel, stride):
+    kind = {1: torch.nn.Conv1d, 2: torch.nn.Conv2d}[len(size)]
+    conv = kind(2, 3, kernel, stride=stride)
+    layer = LocallyConnected(2, 3, kernel, size=size, stride=stride)
+    x = torch.randn(4, 2, *size, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        layer.weight.copy_(conv.weight.flatten(1).T.expand_as(layer.weight))
+        layer.bias.copy_(conv.bias.expand_as(layer.bias))
+    torch.testing.assert_close(layer(x), conv(x))
+
+
+def test_unshared_kernels_belong_to_their_places():
+    layer = LocallyConnected(1, 1, 3, size=(5, 5), bias=False)
+    x = torch.randn(1, 1, 5, 5, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    layer(x)[0, 0, 2, 2].backward()
+    assert (x.grad[0, 0, :2] == 0).all() and (x.grad[0, 0, 2:, 2:] != 0).all()
+    touched = layer.weight.grad.abs().sum((1, 2)) > 0
+    assert touched.nonzero().squeeze(1).tolist() == [8]
+    with pytest.raises(UsageError, match=r"built for \(5, 5\)"):
+        layer(torch.zeros(1, 1, 6, 5))

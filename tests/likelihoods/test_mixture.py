@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy import integrate, stats
+from torch.testing import assert_close
 
 from ansatz import likelihoods
 from ansatz.likelihoods import (
@@ -183,3 +184,15 @@ def test_ordered_classes_mix_their_probabilities():
     torch.testing.assert_close(mixed.probs, wanted)
     assert mixed.probs.sum().item() == pytest.approx(1)
     assert mixed.mode.tolist() == wanted.argmax(-1).tolist()
+
+
+def test_the_covariance_of_mixed_vectors_is_that_of_their_draws():
+    """Within 5 standard errors; it also has the variances on its diagonal."""
+    raw = torch.randn(3, 1, 5, generator=torch.Generator().manual_seed(0))
+    law = likelihoods.MultivariateNormal()
+    mixed = VectorMixture([law.distribution(each) for each in raw])
+    y = mixed.sample((20_000,), torch.Generator().manual_seed(1)) - mixed.mean
+    products = y.unsqueeze(-1) * y.unsqueeze(-2)
+    error = products.std(0) / 20_000**0.5
+    assert ((products.mean(0) - mixed.covariance).abs() < 5 * error).all()
+    assert_close(mixed.covariance.diagonal(dim1=-2, dim2=-1), mixed.variance)

@@ -170,7 +170,7 @@ def test_a_class_without_rows_is_no_crash():
     assert fit.outputs == ("b", "never") and fit.messages and not fit.converged
 
 
-def test_mae_has_no_standard_errors_and_says_why():
+def test_quantiles_at_several_levels_have_no_standard_errors_and_a_note_why():
     x = torch.randn(N, 1)
-    fit = fit_linear(create("mae"), x, torch.randn(N))
-    assert fit.standard_errors.isnan().all() and "use laplace" in fit.messages[0]
+    fit = fit_linear(create("quantiles", levels=[0.25, 0.5]), x, torch.randn(N))
+    assert fit.standard_errors.isnan().all() and "quantile_regression" in fit.messages[0]

@@ -2,7 +2,17 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from ansatz.metrics import accuracy, boundary, boundary_f1, dice, iou, overlap, pixel_error
+from ansatz.data import instances
+from ansatz.metrics import (
+    accuracy,
+    boundary,
+    boundary_f1,
+    dice,
+    iou,
+    overlap,
+    panoptic_quality,
+    pixel_error,
+)
 
 
 def labels(*shape, classes=3):
@@ -197,3 +207,25 @@ def test_numpy_masks_have_the_numbers_of_tensors():
     for metric in (dice, iou, boundary_f1, pixel_error):
         found = metric(y.numpy(), other.numpy(), weight.numpy())
         assert found == metric(y, other, weight).item()
+
+
+def test_objects_are_compared_pair_by_pair():
+    y, predicted = (instances(labels(4, 9, 9)) for _ in range(2))
+    matched, total = [], 0
+    for a, b in zip(y, predicted, strict=True):
+        ones, others = ([m == k for k in range(1, int(m.max()) + 1)] for m in (a, b))
+        total += len(ones) + len(others)
+        ious = [float((p & q).sum() / (p | q).sum()) for p in ones for q in others]
+        matched += [iou for iou in ious if iou > 0.5]
+    found = panoptic_quality(y, predicted)
+    assert found.found == len(matched) > 0
+    assert found.quality == pytest.approx(2 * sum(matched) / total)
+    assert found.quality == pytest.approx(found.segmentation * found.recognition)
+    assert found.missed + found.invented == total - 2 * len(matched)
+
+
+def test_the_numbers_of_objects_do_not_matter():
+    y = instances(labels(2, 8, 8))
+    assert panoptic_quality(y, 1000 * y).quality == 1
+    assert panoptic_quality(y, torch.zeros_like(y)).quality == 0
+    assert panoptic_quality(torch.zeros(1, 3, 3), torch.zeros(1, 3, 3)).quality == 1

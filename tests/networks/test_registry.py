@@ -167,3 +167,17 @@ def test_a_network_of_the_users_own_is_built_by_its_name():
             networks.register("mlp", tiny)
     finally:
         del networks.registry._members["tiny_of_a_test"]
+
+
+def test_a_shape_is_an_input():
+    generator = torch.Generator().manual_seed(0)
+    network = networks.create("small_resnet", inputs=(3, 16, 16), outputs=2, generator=generator)
+    assert network(torch.randn(2, 3, 16, 16)).shape == (2, 2)
+    assert (
+        networks.summary(network, (3, 16, 16)).parameters
+        == networks.summary(network, InputSpec.grid(3, 16, 16)).parameters
+    )
+    assert InputSpec.of((5,)) == InputSpec.of(5)
+    for wrong in ((), (3, 0), (1, 2, 3, 4, 5), (3, 2.5), "abc", None):
+        with pytest.raises(UsageError):
+            InputSpec.of(wrong)

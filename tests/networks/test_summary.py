@@ -109,6 +109,8 @@ def test_rows_of_a_grid_network_say_what_a_unit_sees():
     assert "receptive field" not in str(summary(MLP(3, 1), 3))
 
 
-def test_a_bare_shape_is_asked_for_its_batch_axis():
-    with pytest.raises(UsageError, match=r"with or without a batch.*torch.zeros\(3, 8, 8\)"):
-        summary(torch.nn.Conv2d(3, 8, 3), (3, 8, 8))
+def test_a_shape_is_channels_and_size_and_four_numbers_are_asked_for_their_batch_axis():
+    network = torch.nn.Conv2d(3, 8, 3)
+    assert summary(network, (3, 8, 8)) == summary(network, InputSpec.grid(3, 8, 8))
+    with pytest.raises(UsageError, match=r"with or without a batch.*torch.zeros\(1, 3, 8, 8\)"):
+        summary(network, (1, 3, 8, 8))

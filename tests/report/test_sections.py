@@ -6,7 +6,7 @@ import pytest
 import torch
 from scipy import stats
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.metrics import log_loss
+from sklearn.metrics import log_loss, precision_recall_fscore_support
 
 import ansatz
 from ansatz import Classifier, Regressor, SurvivalRegressor
@@ -19,6 +19,9 @@ from ansatz.report import gather, replayed
 from ansatz.report.baselines import baselines, compare
 from ansatz.report.costs import best_level, best_threshold, class_costs, number_costs
 from ansatz.report.excess_loss import excess_losses
+from ansatz.report.observed import observed_pairs
+from ansatz.report.observed import section as observed
+from ansatz.report.reliability import section as reliability
 from ansatz.report.what_was_fitted import command_line
 from ansatz.structures.vector.report.data_summary import summarize_column
 from ansatz.structures.vector.report.effects import refit_models
@@ -158,6 +161,32 @@ def test_the_excess_loss_of_censored_times_comes_from_their_normal_scores():
     found = excess_losses(gather(model, x, y))
     assert found is not None and found.name.startswith("(z")
     assert abs(float(found.value.mean())) < 3 * float(found.value.std()) / 3000**0.5
+
+
+def test_predictions_are_drawn_against_outcomes(fitted):
+    evidence = replayed(replay(fitted("regression")))
+    ((name, predicted, seen),) = observed_pairs(evidence)
+    assert name == "" and (predicted == evidence.point).all()
+    assert (seen == evidence.y.to_numpy()).all()
+    found = observed(evidence)
+    slope = stats.linregress(predicted, seen).slope
+    assert f"the prediction is {number(slope, 3)}, 1 if calibrated" in found.lead
+    assert len(observed_pairs(replayed(replay(fitted("several targets"))))) > 1
+    for kind in ("two classes", "directions"):
+        assert observed(replayed(replay(fitted(kind)))) is None
+
+
+def test_precision_and_recall_of_each_class_are_sklearns(fitted):
+    evidence = replayed(replay(fitted("many classes")))
+    (table,) = [p for p in reliability(evidence).parts if getattr(p, "head", [""])[0] == "class"]
+    assert table.head == ["class", "rows", "precision", "recall", "F1"]
+    code = evidence.distribution.probs.argmax(-1).numpy()
+    truth = precision_recall_fscore_support(evidence.value.numpy(), code, zero_division=np.nan)
+    for k, row in enumerate(table.rows):
+        assert row[1] == truth[3][k]
+        assert row[2:] == [
+            None if np.isnan(value) else percent(value) for value in (t[k] for t in truth[:3])
+        ]
 
 
 def test_rows_beyond_the_training_rows_are_flagged():

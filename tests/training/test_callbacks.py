@@ -2,6 +2,8 @@
 
 import builtins
 import io
+import itertools
+import re
 import warnings
 
 import pytest
@@ -13,6 +15,7 @@ from ansatz.errors import MissingExtraError, UsageError
 from ansatz.likelihoods import Normal
 from ansatz.training import GradientStep, Supervised, Trainer
 from ansatz.training.callbacks import Lines, ProgressBar, create_progress
+from ansatz.training.phase import Phase
 
 
 class Terminal(io.StringIO):
@@ -31,19 +34,45 @@ def fit(monkeypatch, stream, **options):
 
 
 @pytest.mark.parametrize("level", ["auto", 1, 2])
-@pytest.mark.parametrize("epochs", [1, 7, 20, 120])
-def test_a_log_file_gets_few_lines_and_no_carriage_return(level, epochs, monkeypatch):
-    text, _ = fit(monkeypatch, io.StringIO(), epochs=epochs, progress=level)
+def test_a_log_file_of_a_short_training_gets_one_line(level, monkeypatch):
+    text, _ = fit(monkeypatch, io.StringIO(), epochs=3, progress=level)
+    assert text.startswith("stopped after step 12 (epochs), best valid loss")
+    assert text.count("\n") == 1 and "\r" not in text
+
+
+def test_a_log_file_gets_a_line_per_interval_with_the_time_that_is_left(monkeypatch):
+    clock = itertools.count(0.0, 2.5)  # seconds from one look at the clock to the next
+    monkeypatch.setattr("ansatz.training.callbacks.time.monotonic", lambda: next(clock))
+    text, _ = fit(monkeypatch, io.StringIO(), epochs=10, progress=2)
     lines = text.splitlines()
-    assert "\r" not in text and text.endswith("\n")
-    assert min(epochs, 10) < len(lines) <= 22
-    assert "(running)" in lines[0] and "valid" in lines[0]
-    assert lines[-1].startswith(f"stopped after step {4 * epochs} (epochs), best valid loss")
+    assert 4 <= len(lines) <= 20 and "\r" not in text
+    assert re.match(r"epoch \d+/10  step \d+/40  loss .* valid .*  at most .* left", lines[1])
 
 
-def test_without_an_end_in_sight_the_lines_become_rarer(monkeypatch):
-    text, history = fit(monkeypatch, io.StringIO(), patience=200, steps=None, time_limit=0.5)
-    assert len(text.splitlines()) < 5 + len(history.records) ** 0.5
+def test_without_an_end_in_sight_no_time_is_left(monkeypatch):
+    monkeypatch.setattr(Lines.__init__, "__defaults__", (None, 0.05))
+    text, _ = fit(monkeypatch, io.StringIO(), patience=200, steps=None, time_limit=0.5)
+    assert len(text.splitlines()) <= 12 and "left" not in text
+
+
+@pytest.mark.parametrize("kind", [io.StringIO, Terminal])
+def test_a_phase_is_shown_while_it_lasts(kind, monkeypatch):
+    clock = itertools.count(0.0, 20.0)
+    monkeypatch.setattr("ansatz.training.phase.time.monotonic", lambda: next(clock))
+    stream = kind()
+    with Phase("fitting the folds", "auto", stream) as phase:
+        for k in range(3):
+            phase.show(k, 3)
+    text = stream.getvalue()
+    assert "fitting the folds ..." in text
+    assert "fitting the folds: 2 of 3, about 30.0 s left" in text
+    if stream.isatty():  # the line is gone
+        assert text.endswith("\r") and "\n" not in text
+    else:
+        assert text.count("\n") == 4 and "\r" not in text
+    for silent in (0, "off"):
+        with Phase("nothing", silent, stream):
+            assert stream.getvalue() == text
 
 
 def test_a_terminal_gets_one_line_that_moves(monkeypatch):

@@ -7,7 +7,7 @@ import torch
 
 from ansatz.errors import UsageError
 from ansatz.inference.member_step import MemberStopping
-from ansatz.training.run import EarlyStopping
+from ansatz.training.early_stopping import EarlyStopping
 
 
 def stops_at(losses, *rule):

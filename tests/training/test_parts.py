@@ -11,10 +11,10 @@ from ansatz.data import Batch
 from ansatz.errors import UsageError
 from ansatz.layers.mode import evaluation_mode
 from ansatz.training.diagnosis import all_finite
+from ansatz.training.early_stopping import EarlyStopping
 from ansatz.training.gradient_step import micro_batches
 from ansatz.training.machine import choose_threads, own_randomness, random_state, set_random_state
 from ansatz.training.processes.gradients import clip_gradients
-from ansatz.training.run import EarlyStopping
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])

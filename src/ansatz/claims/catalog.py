@@ -49,12 +49,14 @@ class Row(NamedTuple):
         item: a short title.
         kind: a theorem, an identity, a formula with a value, an experiment or an erratum; or a
             thing: a layer, a loss, a method or a data set, of which the row states nothing.
+        where: of a thing: its name in Python, or the page that shows it; empty where it is absent.
     """
 
     id: str
     section: str
     item: str
     kind: Kind
+    where: str = ""
 
     @property
     def states(self) -> bool:
@@ -63,12 +65,18 @@ class Row(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A section of the catalog: its rows that state something, and the claims of each."""
+    """A section of the catalog: its rows that state something, the claims of each, its things."""
 
     id: str
     title: str
     rows: tuple[Row, ...]
     claims: dict[str, tuple[str, ...]]  # names of claims, by row
+    things: tuple[Row, ...] = ()
+
+    @property
+    def absent(self) -> tuple[Row, ...]:
+        """Things that are nowhere: not in the library, on no page, in no claim."""
+        return tuple(row for row in self.things if not row.where and row.id not in self.claims)
 
     @property
     def missing(self) -> tuple[Row, ...]:
@@ -83,6 +91,8 @@ class Section(NamedTuple):
             "states": len(self.rows),
             "claimed": len(self.rows) - len(self.missing),
             "missing": [row._asdict() for row in self.missing],
+            "things": len(self.things),
+            "absent": [row._asdict() for row in self.absent],
             "claims": self.claims,
         }
 
@@ -102,7 +112,9 @@ def coverage() -> list[Section]:
             by_row[source] = (*by_row.get(source, ()), name)
     found = []
     for letter, title in SECTIONS.items():
-        rows = tuple(row for row in catalog() if row.section == letter and row.states)
-        there = {row.id: by_row[row.id] for row in rows if row.id in by_row}
-        found.append(Section(letter, title, rows, there))
+        mine = [row for row in catalog() if row.section == letter]
+        rows = tuple(row for row in mine if row.states)
+        there = {row.id: by_row[row.id] for row in mine if row.id in by_row}
+        things = tuple(row for row in mine if not row.states)
+        found.append(Section(letter, title, rows, there, things))
     return found

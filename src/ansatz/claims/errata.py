@@ -73,7 +73,7 @@ class Correction:
 
 
 def errata(outcomes: Sequence[Outcome] | None = None) -> list[Correction]:
-    """Pairs E1 to E65, in their order, with the checks that decide them.
+    """Pairs E1 to E67, in their order, with the checks that decide them.
 
     Args:
         outcomes: of the claims that were run; by default all claims with errata are run now. A

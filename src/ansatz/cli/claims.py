@@ -210,24 +210,26 @@ def _print_correction(each: "Correction") -> None:
 
 
 def print_coverage(sections: "Sequence[Section]", as_json: bool) -> None:
-    """Prints which statements of the catalog have a claim, and which have none."""
+    """Prints which statements of the catalog have a claim, and which things the library has."""
     if as_json:
         print_document([section.to_dict() for section in sections])
         return
     rows: list[tuple[object, ...]] = []
     for section in sections:
-        if section.rows:
-            done = len(section.rows) - len(section.missing)
-            rows.append((section.id, section.title, len(section.rows), done, len(section.missing)))
-    total = [sum(int(str(row[column])) for row in rows) for column in (2, 3, 4)]
+        missing, absent = len(section.missing), len(section.absent)
+        done, there = len(section.rows) - missing, len(section.things) - absent
+        rows.append((section.id, section.title, done, missing, there, absent))
+    total = [sum(int(str(row[column])) for row in rows) for column in (2, 3, 4, 5)]
     rows.append(("", "all", *total))
-    print_table(["section", "", "state", "claimed", "missing"], rows, numbers=[2, 3, 4])
+    head = ["section", "", "claimed", "missing", "things there", "absent"]
+    print_table(head, rows, numbers=[2, 3, 4, 5])
     for section in sections:
-        if section.missing:
-            print_line()
-            print_line(f"{section.id}: {section.title}: without a claim")
-            for row in section.missing:
-                print_line(f"  {row.id:4} {row.kind:10}  {row.item}")
+        for what, lacking in (("without a claim", section.missing), ("absent", section.absent)):
+            if lacking:
+                print_line()
+                print_line(f"{section.id}: {section.title}: {what}")
+                for row in lacking:
+                    print_line(f"  {row.id:4} {row.kind:10}  {row.item}")
 
 
 def _exact(value: float | None) -> str:

@@ -5,6 +5,7 @@ import re
 import textwrap
 from typing import Any, NamedTuple
 
+FORMULA = "\0"
 _SECTIONS = {
     "args": "args",
     "arguments": "args",
@@ -21,7 +22,10 @@ _HEADING = re.compile(r"^([A-Z][A-Za-z ]*?)::?[ \t]*$")
 
 
 class Docstring(NamedTuple):
-    """The parts of a docstring; those it lacks are empty."""
+    """The parts of a docstring; those it lacks are empty.
+
+    In ``body`` a paragraph of ``FORMULA`` and its number marks the place of a formula.
+    """
 
     summary: str
     body: str
@@ -59,7 +63,7 @@ def _split(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _take_formulas(prose: str) -> tuple[str, list[str]]:
-    """The prose without its ``.. math::`` blocks, and the blocks."""
+    """The prose with a mark in the place of each ``.. math::`` block, and the blocks."""
     kept: list[str] = []
     formulas: list[str] = []
     lines = prose.splitlines()
@@ -80,5 +84,6 @@ def _take_formulas(prose: str) -> tuple[str, list[str]]:
                 break
             block.append(lines[position].strip())
             position += 1
+        kept += ["", f"{FORMULA}{len(formulas)}", ""]
         formulas.append(" ".join(part for part in block if part))
     return "\n".join(kept), formulas

@@ -19,7 +19,16 @@ from ansatz.cli.output import print_document, print_line, print_table
 _CORE = ("torch", "numpy", "scipy", "pandas", "scikit-learn", "safetensors", "pydantic")
 _EXTRAS = {  # distribution -> (module, extra, what for)
     "pyarrow": ("pyarrow", "data", "Parquet and Arrow files"),
+    "onnx": ("onnx", "onnx", "ansatz export"),
+    "onnxruntime": ("onnxruntime", "onnx", "ansatz export"),
+    "onnxscript": ("onnxscript", "onnx", "ansatz export"),
+    "openpyxl": ("openpyxl", "tables", "Excel files"),
+    "xlrd": ("xlrd", "tables", "old Excel files"),
+    "pyreadr": ("pyreadr", "tables", "R files"),
+    "pyreadstat": ("pyreadstat", "tables", "Stata, SPSS and SAS files"),
     "tensorboard": ("tensorboard", "tb", "TensorBoard logs"),
+    "optuna": ("optuna", "tune", "ansatz tune"),
+    "pillow": ("PIL", "vision", "image files"),
 }
 _NEEDED = 200 << 20  # bytes free, for a model and its checkpoints
 

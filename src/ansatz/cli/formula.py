@@ -95,7 +95,9 @@ def _braced(match: re.Match[str]) -> str:
 
 
 def _environment(match: re.Match[str]) -> str:
-    return "\1 " if match[1] == "cases" and match[0].startswith("\\begin") else " "
+    if match[1] != "cases":
+        return " "
+    return "\1 " if match[0].startswith("\\begin") else " \2 "
 
 
 def _word(match: re.Match[str]) -> str:

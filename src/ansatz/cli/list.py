@@ -24,13 +24,18 @@ def list_names(
     Example:
         ansatz list
         ansatz list likelihoods
+        ansatz list losses
         ansatz list networks --json
     """
     if kind is None:
         _print_kinds(as_json)
         return
-    registry = registry_of(kind_called(kind))
-    entries = [registry.describe(name) for name in registry.names()]
+    of_losses = kind.lower() in ("loss", "losses")
+    registry = registry_of("likelihoods" if of_losses else kind_called(kind))
+    names = registry.names()
+    if of_losses:  # likelihoods without a distribution
+        names = [name for name in names if not registry.get(name).has_distribution]
+    entries = [registry.describe(name) for name in names]
     if as_json:
         print_document([entry._asdict() for entry in entries])
         return
@@ -40,6 +45,8 @@ def list_names(
         limit=120,
     )
     print_line()
+    if of_losses:
+        print_line("A loss predicts a point, not a distribution: --likelihood NAME takes it.")
     print_line("More about one of them: ansatz show NAME")
 
 

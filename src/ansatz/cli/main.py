@@ -30,7 +30,7 @@ from ansatz.cli.fit import fit
 from ansatz.cli.inspect import inspect
 from ansatz.cli.list import list_names
 from ansatz.cli.options import ShortHelp
-from ansatz.cli.output import print_note, printable
+from ansatz.cli.output import forget_notes, print_note, printable
 from ansatz.cli.predict import predict
 from ansatz.cli.report import report
 from ansatz.cli.show import show
@@ -99,6 +99,7 @@ app.command("doctor")(doctor)
 def run(arguments: Sequence[str]) -> int:
     """Runs one command and returns its exit status; every failure becomes one line on stderr."""
     debug, arguments = _take_debug(arguments)
+    forget_notes()
     try:
         with _one_line_warnings(), stoppable():
             status = _invoke(list(arguments))

@@ -48,7 +48,7 @@ def kind_called(name: str) -> str:
             return kind
     near = difflib.get_close_matches(name.lower(), KINDS, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise UsageError(f"unknown kind '{name[:80]}'.{hint} Kinds: {', '.join(KINDS)}.")
+    raise UsageError(f"unknown kind '{name[:80]}'.{hint} Kinds: {', '.join(KINDS)}, losses.")
 
 
 def registry_of(kind: str) -> Any:
@@ -150,4 +150,4 @@ def complete_claim(incomplete: str) -> list[str]:
 
 def complete_kind(incomplete: str) -> list[str]:
     """Completes a KIND."""
-    return [kind for kind in KINDS if kind.startswith(incomplete)]
+    return [kind for kind in (*KINDS, "losses") if kind.startswith(incomplete)]

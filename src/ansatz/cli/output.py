@@ -42,8 +42,21 @@ def print_line(text: str = "", *, file: TextIO | None = None) -> None:
     print(printable(text), file=file or sys.stdout)
 
 
+_noted: set[str] = set()  # notes and warnings of this command
+
+
+def forget_notes() -> None:
+    """Begins a command: what an earlier one of the same process noted may be noted again."""
+    _noted.clear()
+
+
 def print_note(text: str) -> None:
-    """Prints one line beside the results: a note, a warning, an error."""
+    """Prints one line beside the results: an error, or a note or warning that is new."""
+    kind, found, sentence = text.partition(": ")
+    if found and kind in ("note", "warning"):
+        if sentence in _noted:
+            return
+        _noted.add(sentence)
     print(f"ansatz: {printable(' '.join(text.split()))}", file=sys.stderr)
 
 
@@ -90,7 +103,7 @@ def number(value: object) -> str:
     """A metric for a table: four significant digits, a dash where it is undefined."""
     if value is None or (isinstance(value, float) and value != value):
         return "-"
-    if not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, float) and not 1000 <= abs(value) < 1e9:
         return f"{value:.4g}"

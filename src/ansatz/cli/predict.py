@@ -102,6 +102,9 @@ def predict(
         str | None,
         typer.Option(help="Survival models: add the chance to get past each time.", metavar="T,T"),
     ] = None,
+    instances: Annotated[
+        bool, typer.Option("--instances", help="Masks: number the objects, count them.")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write here instead of standard output.", metavar="FILE")
     ] = None,
@@ -117,7 +120,8 @@ def predict(
     p_CLASS for each class; with --json a list of such records. A survival model predicts the
     median, and with --times survival_T for each time. A model of masks writes them as images
     where --out is a folder, each of the size of its image, or as the pages of one file where it
-    ends in .tif, else the share of each class.
+    ends in .tif, else the share of each class. With --instances the pixels of each connected
+    object have a number of their own.
 
     Example:
         ansatz predict houses-model new.csv
@@ -140,6 +144,10 @@ def predict(
     outcome = estimator.model_.outcome
     if times is not None and "times" not in outcome.frame_options:
         raise UsageError("--times is for survival models; this one has no survival curve.")
+    if instances:
+        if "instances" not in outcome.frame_options:
+            raise UsageError("--instances is for masks; this model predicts none.")
+        options["instances"] = True
     if method != "predictive":
         from ansatz.fitting.intervals import require_scores
 
@@ -148,7 +156,7 @@ def predict(
     with naming(data):
         read = open_data(estimator, data, given)
         if out is not None and read.writes(out):
-            written = read.write(estimator, out, overwrite=overwrite)
+            written = read.write(estimator, out, overwrite=overwrite, **options)
             if as_json:
                 print_document(written.document)
             else:

@@ -10,7 +10,7 @@ import typer
 
 from ansatz.cli.claims import claim_document, claim_page, titled, wrapped
 from ansatz.cli.dataset_page import dataset_document, dataset_page
-from ansatz.cli.docstring import Docstring
+from ansatz.cli.docstring import FORMULA, Docstring
 from ansatz.cli.formula import plain_formula, plain_text
 from ansatz.cli.names import KINDS, complete, complete_kind, factory_of, kind_called, registry_of
 from ansatz.cli.output import print_document, print_note, printable
@@ -98,11 +98,12 @@ def _page(name: str, kind: str) -> str:
     parsed = Docstring.of(member)
     title = f"{name} ({registry.kind})"
     parts = [title, _wrapped(plain_text(parsed.summary or entry.summary))]
-    # torch draws whole algorithms, with rules; its page, which is linked, shows them better.
-    formulas = [formula for formula in parsed.formulas if r"\rule" not in formula]
-    parts += [textwrap.indent(plain_formula(formula), "    ") for formula in formulas]
-    if not entry.reference.startswith("https://pytorch.org"):  # torch's pages are long: a link does
-        parts.append(_prose(parsed.body))
+    if entry.reference.startswith("https://pytorch.org"):  # torch's pages are long: a link does
+        parts += [_formula(formula) for formula in parsed.formulas]
+    else:
+        for piece in re.split(rf"\n*({FORMULA}\d+)\n*", parsed.body):
+            marked = piece.startswith(FORMULA)
+            parts.append(_formula(parsed.formulas[int(piece[1:])]) if marked else _prose(piece))
     parts.append(titled("Parameters", _prose(parsed.sections.get("args", ""))))
     parts.append(titled("Call", _call(name, kind, member)))
     parts.append(titled("Shapes", _prose(parsed.sections.get("shapes", ""))))
@@ -110,6 +111,11 @@ def _page(name: str, kind: str) -> str:
     parts.append(titled("Reference", _wrapped(entry.reference)))
     text = "\n\n".join(part for part in parts if part.strip())
     return "\n".join(printable(line) for line in text.splitlines())
+
+
+def _formula(latex: str) -> str:
+    """A formula, indented. torch draws whole algorithms, with rules; its page shows them better."""
+    return "" if r"\rule" in latex else textwrap.indent(plain_formula(latex), "    ")
 
 
 def _call(name: str, kind: str, member: Any) -> str:

@@ -10,6 +10,7 @@ from ansatz.data.columns import infer_columns as infer_columns
 from ansatz.data.components import Cleaning as Cleaning
 from ansatz.data.components import clean as clean
 from ansatz.data.components import components as components
+from ansatz.data.components import instances as instances
 from ansatz.data.registry import Dataset as Dataset
 from ansatz.data.frames import as_frame as as_frame
 from ansatz.data.frames import is_frame as is_frame

@@ -72,6 +72,14 @@ class Batch(NamedTuple):
         return cls(inputs, target, weight, offset, torch.arange(rows))
 
 
+class MixedTarget(NamedTuple):
+    """The outcomes of two rows that were mixed, ``(B,)`` each, and the share of the first."""
+
+    first: Tensor
+    second: Tensor
+    share: Tensor
+
+
 def take_rows(batch: Tree, rows: slice | Tensor) -> Tree:
     """Takes some rows of a batch, or of what may be one of its fields; all cutting is done here.
 

@@ -63,7 +63,9 @@ def reason_to_be_id(column: "pd.Series", levels: tuple[str, ...] = ()) -> str:
     return "names groups of rows (--group splits by it)" if named and distinct > _MANY else ""
 
 
-Role = Literal["numeric", "categorical", "ordered", "date", "text", "constant", "id", "dropped"]
+Role = Literal[
+    "numeric", "categorical", "ordered", "date", "text", "constant", "id", "dropped", "stratum"
+]
 USED = ("numeric", "categorical", "ordered", "date")
 
 
@@ -72,8 +74,8 @@ class Column(BaseModel):
 
     Args:
         name: as in the table.
-        role: ``numeric, categorical, ordered, date`` are used; ``text, constant, id, dropped``
-            are not.
+        role: ``numeric, categorical, ordered, date`` are used; ``text, constant, id, dropped,
+            stratum`` are not.
         levels: the values of a categorical column; of an ordered one, from low to high.
         missing: rows without a value.
         note: why it has this role, where that is not plain.
@@ -255,7 +257,11 @@ def _spelled(column: "pd.Series", spelling: Spelling) -> Column:
     if missing == 0 and (values == values.iloc[0]).all():
         return _constant(name, f"is '{spelling.example}' in every row")
     return Column(
-        name=name, role=spelling.role, missing=missing, note=spelling.note, spelling=spelling
+        name=name,
+        role="date" if spelling.format else "numeric",
+        missing=missing,
+        note=spelling.note,
+        spelling=spelling,
     )
 
 
@@ -344,9 +350,9 @@ def _declared(column: "pd.Series", role: str | Sequence[str]) -> Column:
         if not all(_is_number(level) for level in levels):
             raise UsageError(f"column '{name}' needs its order: --role {name}=low<middle<high")
         return _ordered(column, levels, missing)
-    if role == "categorical":
+    if role in ("categorical", "stratum"):
         levels = sort_levels(spelled(column)[1])
-        return Column(name=name, role="categorical", levels=tuple(levels), missing=missing)
+        return Column(name=name, role=role, levels=tuple(levels), missing=missing)  # type: ignore[arg-type]
     spelling = role_spelling(column, role)
     if spelling is not None:
         return _spelled(column, spelling)
@@ -372,6 +378,26 @@ def role_spelling(column: "pd.Series", role: str) -> Spelling | None:
         return None
     found = find_spelling(str(column.name), levels, codes)
     return found if found is not None and found.role == role else None
+
+
+def stratum_codes(frame: "pd.DataFrame", columns: Sequence[Column]) -> np.ndarray | None:
+    """The code of each row's stratum, ``(N,)``; None where no column is a stratum."""
+    column = next((column for column in columns if column.role == "stratum"), None)
+    if column is None:
+        return None
+    if column.name not in frame.columns:
+        raise DataError(f"the table lacks the column '{column.name}' of the strata.")
+    place = {level: k for k, level in enumerate(column.levels)}
+    codes, found = spelled(frame[column.name])
+    known = np.array([place.get(level, -1) for level in found] + [-1])[codes]
+    if (known < 0).any():
+        row = int((known < 0).argmax())
+        value = "(missing)" if codes[row] < 0 else found[codes[row]]
+        raise DataError(
+            f"row {row + 1}, column '{column.name}': '{value}' is not among the strata "
+            f"{', '.join(column.levels[:5])} of the fit."
+        )
+    return known
 
 
 def plain_columns(frame: "pd.DataFrame", columns: Sequence[Column]) -> "pd.DataFrame":

@@ -26,7 +26,8 @@ def find_bundle(name: str, bundle: Bundle) -> list[Path]:
         found = [_existing(root / bundle.folder / file) for file in bundle.files]
         paths = [path for path in found if path is not None]
         if len(paths) == len(found):
-            _verify(name, bundle, [read_bytes(path) for path in paths], str(root / bundle.folder))
+            contents = [_content(path, as_is=path.name in bundle.files) for path in paths]
+            _verify(name, bundle, contents, str(root / bundle.folder))
             return paths
     return _download_all(name, bundle)
 
@@ -53,6 +54,11 @@ def _roots() -> list[Path]:
 def _existing(path: Path) -> Path | None:
     packed = path.with_name(path.name + ".gz")
     return next((p for p in (path, packed) if p.is_file()), None)
+
+
+def _content(path: Path, *, as_is: bool) -> bytes:
+    """What the sum of a bundle is of: an archive that is published as such is not unpacked."""
+    return path.read_bytes() if as_is and path.suffix == ".gz" else read_bytes(path)
 
 
 def _verify(name: str, bundle: Bundle, contents: list[bytes], where: str) -> None:

@@ -1,5 +1,6 @@
 """Reads the images that ``datasets.csv`` describes."""
 
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from ansatz.data.bundles import IMAGE_BUNDLES
 from ansatz.data.download import find_bundle
 from ansatz.data.files import LIMIT_BYTES, load_npz
-from ansatz.data.grids.arrays import read_idx
+from ansatz.data.grids.arrays import CIFAR10, read_cifar, read_idx
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.listing import Listing
@@ -30,6 +31,7 @@ def read(row: dict[str, str]) -> dict[str, Any]:
     name = row["name"]
     paths = find_bundle(name, IMAGE_BUNDLES[name])
     special = {"cifar10": _cifar10, "isbi2012": _isbi2012, "mni152": _mni152}
+    special["cifar10-full"] = _cifar10_full
     return special[name](paths) if name in special else _idx(paths, _CLASSES[name].split(","))
 
 
@@ -38,6 +40,19 @@ def _cifar10(paths: list[Path]) -> dict[str, Any]:
     x, y = (np.concatenate([arrays[f"{k}_train"], arrays[f"{k}_test"]]) for k in "xy")
     classes, cut = arrays["class_names"].astype(object), len(arrays["x_train"])
     return _of_classes(Grids.of(x, "last"), classes[y.astype(np.int64)], cut)
+
+
+def _cifar10_full(paths: list[Path]) -> dict[str, Any]:
+    names = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
+    parts = []
+    with tarfile.open(paths[0]) as archive:
+        for name in names:
+            file = archive.extractfile(f"cifar-10-batches-bin/{name}")
+            assert file is not None
+            parts.append(read_cifar(file.read(), f"{paths[0]}: {name}"))
+    x, y = (np.concatenate(each) for each in zip(*parts, strict=True))
+    cut = sum(len(labels) for _, labels in parts[:-1])
+    return _of_classes(Grids.of(x, "first"), np.array(CIFAR10, dtype=object)[y], cut)
 
 
 def _isbi2012(paths: list[Path]) -> dict[str, Any]:

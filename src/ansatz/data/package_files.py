@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
     Read = Callable[[Path, str | None, int], tuple[pd.DataFrame, list[str]]]
 
-_PACKED = {_GZIP_MAGIC: gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
+_PACKED: dict[bytes, Callable[..., Any]] = {
+    _GZIP_MAGIC: gzip.open,
+    b"BZ": bz2.open,
+    b"\xfd7": lzma.open,
+}
 
 
 class PackageFile(NamedTuple):

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -58,8 +58,8 @@ class Spelling(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: str = ""
-    decimal: str = "."
-    thousands: str = ""
+    decimal: Literal[".", ","] = "."
+    thousands: Literal["", ".", ",", "'", " "] = ""
     unit: str = ""
     example: str = ""
 
@@ -115,7 +115,10 @@ class Spelling(BaseModel):
         """The moments that texts spell in UTC, NaT for those that spell none."""
         import pandas as pd
 
-        found = pd.to_datetime(list(texts), format=self.format, errors="coerce", utc=True)
+        try:
+            found = pd.to_datetime(list(texts), format=self.format, errors="coerce", utc=True)
+        except ValueError as error:  # a directive that strptime does not know
+            raise DataError(f"'{self.format}' is not a format of dates: {error}.") from None
         return found.tz_localize(None).to_numpy()
 
     def numbers(self, texts: Sequence[str]) -> np.ndarray:
@@ -241,9 +244,9 @@ def _find_numbers(name: str, texts: list[str]) -> tuple[Spelling, np.ndarray] | 
     unit = units[0] if units else ""
     example = max(texts[:100], key=lambda text: (bool(re.search(r"[^\d.\s]", text)), len(text)))
     tried = []
-    for decimal, thousands in ((".", ""), (".", ","), (".", "'"), (".", " "), (",", ""),
-                               (",", "."), (",", "'"), (",", " ")):  # fmt: skip
-        spelling = Spelling(decimal=decimal, thousands=thousands, unit=unit, example=example)
+    for marks in (".", ".,", ".'", ". ", ",", ",.", ",'", ", "):  # decimal mark, thousands mark
+        known_marks = {"decimal": marks[0], "thousands": marks[1:]}
+        spelling = Spelling.model_validate({**known_marks, "unit": unit, "example": example})
         values = spelling.numbers(texts)
         tried.append((spelling, ~np.isnan(values), values))
     best = max(int(fits.sum()) for _, fits, _ in tried)
@@ -293,9 +296,5 @@ def declared_spelling(role: str, levels: Sequence[str]) -> Spelling | None:
     if shown is None or shown["thousands"] == shown["decimal"]:
         return None
     units = {cell.unit for cell in map(_cell, texts) if cell is not None} - {""}
-    return Spelling(
-        decimal=shown["decimal"],
-        thousands=shown["thousands"],
-        unit=min(units, default=""),
-        example=example,
-    )
+    marks = {"decimal": shown["decimal"], "thousands": shown["thousands"]}
+    return Spelling.model_validate({**marks, "unit": min(units, default=""), "example": example})

@@ -139,6 +139,9 @@ def _read_zip(
     ending = Path(name).suffix.lower()
     if ending == ".zip":
         raise DataError(f"{path}: '{name}' is an archive itself. Unpack it first.")
+    if ending in ("", ".csv", ".tsv", ".txt", ".dat", ".data"):
+        parsed = parse_csv(raw, f"{path}!{name}", dialect)
+        return Table(parsed.frame, origin, parsed.notes, parsed.first_line)
     with tempfile.TemporaryDirectory(prefix="ansatz-") as folder:
         place = Path(folder, f"table{ending if ending.isascii() else ''}")
         place.write_bytes(raw)

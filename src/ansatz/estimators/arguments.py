@@ -23,7 +23,7 @@ class Arguments(TypedDict, total=False):
             arrays and the names of files; ``"grid"`` takes the rows of a table as signals.
         network: by name (``"mlp"``, ``"linear"``, ``"lenet5"``, ...), or a module; ``"auto"`` takes
             the default of what X looks like.
-        inference: ``"auto"``: an ensemble for tables of up to 1,000 rows where no option of the
+        inference: ``"auto"``: an ensemble for tables of 100 to 1,000 rows where no option of the
             training is set, else one network; ``"point"``: one weight vector, the penalised
             maximum-likelihood estimate; ``"ensemble"``: the mixture of several that stop on
             different rows.
@@ -54,6 +54,8 @@ class Arguments(TypedDict, total=False):
         min_improvement: what counts as progress: a validation loss that is lower by this (by this
             share of the gain since the first evaluation, where that is below 1); 0 for any.
         dtype: ``"float32"`` or ``"float64"``, the type of the training.
+        recompute: gradient checkpointing: activations are computed again in the backward pass, for
+            less memory and the same gradients.
         teacher: a fitted estimator, or the folder of a saved model, whose predictions of the rows
             are part of the loss (distillation).
         teacher_temperature: of a teacher of classes; 2 if not given.
@@ -68,6 +70,8 @@ class Arguments(TypedDict, total=False):
         errors: standard errors of a linear model: ``"classical"``, ``"HC0"`` to ``"HC3"``, which
             allow any variance, or ``"cluster"``, which allows dependence within ``groups``; by
             default the latter where ``fit`` gets groups.
+        link: of a linear model's mean, where not the likelihood's own: ``"probit"``,
+            ``"cloglog"``, ``"identity"``, ``"log"``, ``"sqrt"``, ``"inverse"``, ...
         impute: completed tables of a linear model: missing values are imputed that often by
             chained equations, and the fits pooled by Rubin's rules; 20 is usual.
         augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
@@ -113,6 +117,7 @@ class Arguments(TypedDict, total=False):
     patience: int | None
     min_improvement: float | None
     dtype: str | None
+    recompute: bool
     teacher: Any
     teacher_temperature: float | None
     teacher_weight: float | None
@@ -121,6 +126,7 @@ class Arguments(TypedDict, total=False):
     bins: int | None
     formula: str | None
     errors: str | None
+    link: str | None
     impute: int | None
     augment: Augment | None
     pretrained: str | Path | None
@@ -136,7 +142,7 @@ class Arguments(TypedDict, total=False):
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(Arguments.__annotations__),
     **{"x": "auto", "network": "auto", "inference": "auto", "device": "auto"},
-    **{"quantile": False, "warm_start": False, "random_state": 0, "verbose": 0},
+    **{"quantile": False, "warm_start": False, "recompute": False, "random_state": 0, "verbose": 0},
 }
 
 

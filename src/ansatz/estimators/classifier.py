@@ -96,4 +96,5 @@ class Classifier(ClassifierMixin, Estimator, without=("calibration",)):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ansatz.data import instances
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import Arguments
 from ansatz.estimators.estimator import Estimator
@@ -17,7 +18,7 @@ from ansatz.likelihoods import Likelihood
 
 _OF_TABLES = (
     *("calibration", "x", "widths", "activation", "dropout", "quantile", "bins"),
-    *("errors", "formula", "impute"),
+    *("errors", "formula", "impute", "link"),
 )
 
 
@@ -94,6 +95,19 @@ class Segmenter(Estimator, without=_OF_TABLES):
         if not found:
             return np.empty((0, *rows.spec.size), self.classes_.dtype)
         return np.concatenate(found)
+
+    def predict_instances(self, X: Any, *, corners: bool = False) -> NDArray[np.int64]:
+        """Numbers the objects in the predicted masks: 1, 2, ... in each, 0 for the first class.
+
+        An object is a connected component of a class: objects of one class that touch are one.
+
+        Args:
+            X: examples as in ``fit``.
+            corners: whether pixels that meet at a corner are connected.
+        """
+        labels = self.predict(X)
+        codes = sum(k * (labels == name) for k, name in enumerate(self.classes_))
+        return instances(np.asarray(codes), corners=corners)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Predicts P(class of a pixel), ``(N, *size, K)`` in the order of ``classes_``.

@@ -1,6 +1,6 @@
 """The likelihood of y chosen by the rows: the best out-of-fold log score given x."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +70,12 @@ class LikelihoodChoice(NamedTuple):
         return "\n".join(lines)
 
 
-def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> LikelihoodChoice:
+def choose_likelihood(
+    task: Task,
+    candidates: Sequence[str],
+    job: Job,
+    progress: Callable[[int, int], None] | None = None,
+) -> LikelihoodChoice:
     r"""Chooses among likelihoods by their out-of-fold log score given x.
 
     .. math:: \hat S(p) = \frac{1}{n} \sum_i w_i \log p(y_i \mid x_i,
@@ -118,7 +123,7 @@ def choose_likelihood(task: Task, candidates: Sequence[str], job: Job) -> Likeli
     if not folds:
         why = f"likelihood {simplest}: too few rows or groups to compare ({len(job.y)} rows)."
         return LikelihoodChoice(simplest, (), why, ())
-    scores, notes = _all_scores(task, scorer, candidates, sample, total, folds)
+    scores, notes = _all_scores(task, scorer, candidates, sample, total, folds, progress)
     if not scores:
         why = f"likelihood {simplest}: none of {', '.join(candidates)} could be compared."
         return LikelihoodChoice(simplest, (), why, tuple(notes))
@@ -143,13 +148,16 @@ def _all_scores(
     job: Job,
     total: float,
     folds: Folds,
+    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[dict[str, Tensor], list[str]]:
     step = _step(job, candidates)
     scores: dict[str, Tensor] = {}
     notes = []
     with using_threads(1), own_randomness(task.settings.seed, torch.device("cpu")):
         scorer.begin(folds)
-        for name in candidates:
+        for done, name in enumerate(candidates):
+            if progress is not None:
+                progress(done, len(candidates))
             likelihood = task.change(likelihood=name).likelihood(job.target, total)
             try:
                 scores[name] = scorer.scores(likelihood, step)

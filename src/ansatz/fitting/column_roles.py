@@ -23,6 +23,7 @@ class ColumnRoles(BaseModel):
         event: whether the time is that of an event: 1, or the number of its cause, and 0 where
             the row was censored. ``"status=dead"`` names the value that is the event.
         entry: the time from which the row was watched.
+        strata: Cox's baseline hazard is one for each value of it.
         lower: with ``upper`` in place of the target: the outcome lies in (lower, upper].
         upper: missing or infinite where the outcome is only known to be above ``lower``.
         trials: how many tries the target counts the successes of.
@@ -39,6 +40,7 @@ class ColumnRoles(BaseModel):
     target: list[str] = []
     event: str | None = None
     entry: str | None = None
+    strata: str | None = None
     lower: str | None = None
     upper: str | None = None
     trials: str | None = None
@@ -66,14 +68,21 @@ class ColumnRoles(BaseModel):
                 used[name] = use
 
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The table without the columns that are used otherwise; time stays a feature."""
-        gone = [name for use, names in self._names(frame) if use != "time" for name in names]
+        """The table without the columns that are used otherwise; time stays a feature.
+
+        The strata stay among the columns, where predictions find them, but are not a feature.
+        """
+        stay = ("time", "strata")
+        gone = [name for use, names in self._names(frame) if use not in stay for name in names]
         rest = frame.drop(columns=[name for name in gone if name in frame.columns])
         if self.formula is None:
             return rest
         from ansatz.linear import formula_variables
 
-        return rest[formula_variables(self.formula, [str(name) for name in rest.columns])]
+        named = formula_variables(self.formula, [str(name) for name in rest.columns])
+        if self.strata is not None and self.strata not in named:
+            named = [*named, self.strata]
+        return rest[named]
 
     def expand(self, frame: pd.DataFrame) -> "ColumnRoles":
         """Replaces patterns among the targets, like rank*, by the names of columns."""
@@ -117,6 +126,8 @@ class ColumnRoles(BaseModel):
             )
         if self.is_survival and len(self.target) > 1:
             raise UsageError("one --target, the time, goes with --event or --entry.")
+        if self.strata is not None and self.event is None:
+            raise UsageError("--strata goes with --event, which says whose times are events.")
         if self.trials is not None and (len(self.target) > 1 or self.is_survival):
             raise UsageError("--trials goes with one --target, the number of successes.")
 
@@ -180,9 +191,11 @@ class ColumnRoles(BaseModel):
         if self.event is not None:
             name, value = self._event_of(frame)
             column = frame[name]
-            columns["event"] = column if value is None else column.astype(str) == value
+            columns["event"] = _yes(column) if value is None else column.astype(str) == value
         if self.entry is not None:
             columns["entry"] = frame[self.entry]
+        if self.strata is not None:
+            columns["strata"] = frame[self.strata]
         found = pd.DataFrame(columns, index=frame.index)
         found.attrs["name"] = self.outcome_name
         return found
@@ -235,11 +248,27 @@ class ColumnRoles(BaseModel):
         return total
 
     def _names(self, frame: pd.DataFrame) -> list[tuple[str, list[str]]]:
-        column_roles = ("entry", "lower", "upper", "trials", "weights", "offset", "exposure")
+        column_roles: tuple[str, ...] = ("entry", "strata", "lower", "upper", "trials", "weights")
+        column_roles += ("offset", "exposure")
         single = [(use, getattr(self, use)) for use in (*column_roles, "group", "time")]
         if self.event is not None:
             single.insert(0, ("event", self._event_of(frame)[0]))
         return [("target", self.target), *((use, [name]) for use, name in single if name)]
+
+
+_YES = {"yes", "y", "true", "t", "1", "ja", "j", "oui", "si", "dead", "died", "event"}
+_NO = {"no", "n", "false", "f", "0", "nein", "non", "alive", "censored"}
+
+
+def _yes(column: "pd.Series[Any]") -> "pd.Series[Any]":
+    """Reads words for yes and no as 1 and 0; a column with any other word stays as it is."""
+    if is_numeric(column) or column.dtype.kind == "b":
+        return column
+    words = column.astype(str).str.strip().str.lower()
+    known = column.notna()
+    if not words[known].isin(_YES | _NO).all():
+        return column
+    return words.isin(_YES).astype(float).where(known)
 
 
 def near_columns(name: str, frame: pd.DataFrame) -> str:

@@ -1,6 +1,8 @@
 """Fits a model to data and evaluates it, in one call."""
 
 import time as clock
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 
 from ansatz.errors import UsageError
 from ansatz.fitting.choice import LikelihoodChoice, choose_likelihood
+from ansatz.fitting.drift import note_on_drift
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Model
@@ -31,9 +34,10 @@ from ansatz.fitting.split import (
     warn_of_duplicates,
 )
 from ansatz.fitting.task import Task, task_of
-from ansatz.inference.registry import AUTO, DEFAULT, MOST_ROWS
+from ansatz.inference.registry import AUTO, DEFAULT, FEWEST_ROWS, MOST_ROWS
 from ansatz.storage.json_file import plain
 from ansatz.training.machine import by_first, in_all_processes
+from ansatz.training.phase import Phase
 
 
 @with_signature(FitOptions)
@@ -61,7 +65,10 @@ def fit_request(asked: Request) -> Fit:
     began = clock.perf_counter()
     request = with_structure(asked)
     run = FitFolder(request, {})  # what is in the way is reported before any reading
-    with reading(request) as problem:
+    progress = request.options["progress"]
+    with ExitStack() as stack:
+        with Phase(f"reading {place_of(request.data)}", progress, logged=False):
+            problem = stack.enter_context(reading(request))
         task = task_of(request, problem)
         test = request.options["test"]
         own = test is None and request.options["folds"] is None and problem.part is not None
@@ -92,10 +99,11 @@ def _fit(
         rows = SplitJob.of(job, split(job, task, share, seed, given=own))
     # Folds that cannot be made are refused before training.
     number = None if folds is None else folds_of(job, task, folds, seed)
-    choice, task = _choose(problem, task, rows.learn)
+    progress = request.options["progress"]
+    choice, task = _choose(problem, task, rows.learn, progress)
     model = fit_model(task, rows.learn._replace(trainer_options=run.trainer_options()))
     model.column_roles = problem.column_roles
-    scores = _scores(model, job, rows, number)
+    scores = _scores(model, job, rows, number, progress)
     keys = job.keys() if rows.parts is not None else None
     seen: list[str] = []  # what only all rows can show
     if rows.parts is not None:
@@ -111,6 +119,7 @@ def _fit(
         *seen,
         *_notes_on(choice, number is not None),
         *_note_on_inference(request, model),
+        *([] if problem.column_roles.time is None else note_on_drift(model, rows.test)),
         *model.encoder.notes,
         *model.notes,
         *model.outcome.notes(model),
@@ -162,7 +171,9 @@ def _fit(
     return result
 
 
-def _choose(problem: Problem, task: Task, learn: Job) -> tuple[LikelihoodChoice | None, Task]:
+def _choose(
+    problem: Problem, task: Task, learn: Job, progress: int | str
+) -> tuple[LikelihoodChoice | None, Task]:
     """Lets the training rows choose among the likelihoods that the values allow."""
     if len(problem.candidates) == 1:
         return None, task
@@ -170,12 +181,19 @@ def _choose(problem: Problem, task: Task, learn: Job) -> tuple[LikelihoodChoice 
     choices: list[LikelihoodChoice] = []
 
     def choose() -> str:
-        choices.append(choose_likelihood(task, problem.candidates, learn))
+        words = f"choosing among {len(problem.candidates)} likelihoods"
+        with Phase(words, progress) as phase:
+            choices.append(choose_likelihood(task, problem.candidates, learn, phase.show))
         return choices[0].likelihood
 
     # By the first of several processes: one that rounds otherwise might choose otherwise.
     likelihood = by_first(choose)
     return choices[0] if choices else None, task.change(likelihood=likelihood)
+
+
+def place_of(data: Any) -> str:
+    """Names data for a line of progress."""
+    return Path(data).name or str(data) if isinstance(data, str | Path) else "the data"
 
 
 def _note_on_inference(request: Request, model: Model) -> list[str]:
@@ -184,8 +202,8 @@ def _note_on_inference(request: Request, model: Model) -> list[str]:
     if request.options["inference"] != AUTO or name == DEFAULT:
         return []
     return [
-        f"inference {name}: the default for tables of up to {MOST_ROWS:,} training rows "
-        f"(one network: --inference {DEFAULT})."
+        f"inference {name}: the default for {FEWEST_ROWS} to {MOST_ROWS:,} training rows of a "
+        f"table (one network: --inference {DEFAULT})."
     ]
 
 
@@ -215,12 +233,20 @@ def _second_opinion(request: Request, model: Model, rows: SplitJob) -> list[str]
     return by_first(lambda: model.outcome.second_opinion(model, rows.learn, rows.test))
 
 
-def _scores(model: Model, job: Job, rows: SplitJob, number: NDArray[np.intp] | None) -> Scores:
+def _scores(
+    model: Model,
+    job: Job,
+    rows: SplitJob,
+    number: NDArray[np.intp] | None,
+    progress: int | str,
+) -> Scores:
     """Scores the model by folds if there are folds, else on the test rows if there are any."""
     if number is not None:
-        return cross_validate(model.task, job, number)
+        with Phase("fitting the folds", progress) as phase:
+            return cross_validate(model.task, job, number, phase.show)
     if len(rows.test.y):
-        return Scores(*by_first(lambda: evaluate_all(model, rows.learn, rows.test)))
+        with Phase("fitting the baselines and evaluating the test rows", progress):
+            return Scores(*by_first(lambda: evaluate_all(model, rows.learn, rows.test)))
     return Scores(messages=("no test rows were kept: nothing is known about new rows.",))
 
 

@@ -15,6 +15,7 @@ from ansatz.fitting.options import declared
 from ansatz.fitting.options.commands import TrainingOptions
 from ansatz.fitting.options.vector import Errors
 from ansatz.fitting.recipe import STREAM
+from ansatz.fitting.saved import load_model
 from ansatz.fitting.task import Task
 from ansatz.fitting.teacher import Teacher
 from ansatz.fitting.training import known_outcomes
@@ -36,10 +37,10 @@ def fit_model(task: Task, job: Job, *, previous: Model | None = None, finish: bo
     likelihood.check(known_outcomes(job))
     if job.precision is not None and not task.settings.is_linear:
         raise UsageError("precision is for network='linear'; a network takes sample_weight.")
-    for name in ("errors", "impute"):
+    for name in ("errors", "impute", "link"):
         if task.settings.get(name) and not task.settings.is_linear:
             raise UsageError(
-                f"'{name}' is about coefficients and their standard errors: it goes with "
+                f"'{name}' is about the coefficients of a linear model: it goes with "
                 "network='linear'."
             )
     task.outcome.begin(likelihood, job)
@@ -83,7 +84,7 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     errors = task.settings.get("errors", "classical" if job.group is None else "cluster")
     if errors not in get_args(Errors):
         raise UsageError(f"errors must be one of {', '.join(get_args(Errors))}, got {errors!r}.")
-    own = job._replace(errors=errors)
+    own = job._replace(errors=errors, link=task.settings.get("link"))
     if task.settings.get("impute"):
         own = own._replace(impute=(int(task.settings.get("impute")), task.settings.seed))
     found = task.outcome.solve(task.structure, likelihood, own, task.settings.penalty)
@@ -101,7 +102,7 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
 
 def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None) -> Model:
     plan = task.plan(task.recipe(job), job)
-    teacher = Teacher.of(plan.options)
+    teacher = Teacher.of(plan.options, load_model)
     if teacher is not None:
         teacher.check_labels(task.outcome.labels)
         plan = plan._replace(options={**plan.options, "teacher": teacher})
@@ -138,6 +139,8 @@ def update_model(task: Task, job: Job, previous: Model | None) -> Model:
         raise UsageError(f"partial_fit is for tables; {unit} go on from a fit by warm_start.")
     if task.settings.is_linear:
         raise UsageError("network='linear' is solved exactly and has no partial_fit: use fit.")
+    if task.settings.get("teacher") is not None:
+        raise UsageError("partial_fit has no teacher: use fit.")
     recipe, likelihood = task.recipe(job, STREAM), task.suited(task.likelihood(job.target), job)
     options, steps = None, 0
     if previous is None:

@@ -36,6 +36,7 @@ class Job(NamedTuple):
     valid: NDArray[np.intp] | None = None  # None: chosen by the hash of the rows
     held_out: "Job | None" = None  # other rows that stop the training, in place of ``valid``
     errors: str | None = None  # standard errors of a linear model: classical, HC0, ..., cluster
+    link: str | None = None  # of a linear model's mean, where not the likelihood's own
     impute: tuple[int, int] | None = None  # imputations of gaps for a linear model, and the seed
     total: float | None = None  # the sum of all weights, where the rows are a sample
     trainer_options: Mapping[str, Any] = {}  # never changed

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ansatz.data.categorical import sort_levels, spelled
 from ansatz.errors import UsageError
+from ansatz.likelihoods import Likelihood
 from ansatz.linear import Estimates, marginal_means, mean_interval
+from ansatz.linear.linked import Linked
 from ansatz.linear.margins import Setting
 
 if TYPE_CHECKING:
@@ -32,12 +35,21 @@ def estimates_of(model: "Model") -> Estimates:
 def mean_interval_of(model: "Model", given: "Given", level: float) -> NDArray[np.float64]:
     """The confidence interval of the mean of each row, ``(N, 2)``, ``(N, K, 2)`` for classes."""
     estimates = estimates_of(model)
-    trained = model.posterior.networks[0]
-    inputs = model.encoder.inputs(given.rows, notes=[])
-    raw = trained(inputs, given.offset)
-    found = mean_interval(estimates, trained.likelihood, inputs[0], raw, level)
+    (x,) = model.encoder.inputs(given.rows, notes=[])
+    likelihood, raw = _predictor(model, x, given.offset)
+    found = mean_interval(estimates, likelihood, x, raw, level)
     ends: NDArray[np.float64] = torch.stack([found.lower, found.upper], -1).numpy()
     return ends
+
+
+def _predictor(model: "Model", x: Tensor, offset: Tensor | None) -> tuple[Likelihood, Tensor]:
+    """The linear predictor of each row, and the likelihood that takes it."""
+    trained = model.posterior.networks[0]
+    network: Any = trained.network
+    if getattr(network, "link", None) is None:
+        return trained.likelihood, trained((x,), offset)
+    with torch.no_grad():
+        return Linked(trained.likelihood, network.link), network.output(x)
 
 
 def margins_of(
@@ -53,15 +65,16 @@ def margins_of(
     chosen = _values(frame[column]) if values is None else list(values)
     if not chosen:
         raise UsageError(f"column '{column}' has no values to compare.")
-    settings, trained = [], model.posterior.networks[0]
+    settings = []
     for value in chosen:
         moved = rows.like(frame.assign(**{column: value}))
-        inputs = model.encoder.inputs(moved, notes=[])
+        (x,) = model.encoder.inputs(moved, notes=[])
+        likelihood, raw = _predictor(model, x, given.offset)
         name = f"{column} = {value:.4g}" if isinstance(value, float) else f"{column} = {value}"
-        settings.append(Setting(name, inputs[0], trained(inputs, given.offset)))
+        settings.append(Setting(name, x, raw))
     labels = model.outcome.labels
     names = None if labels is None else [str(label) for label in labels]
-    return marginal_means(estimates, trained.likelihood, settings, level=level, class_names=names)
+    return marginal_means(estimates, likelihood, settings, level=level, class_names=names)
 
 
 def _values(cells: "pd.Series") -> list[Any]:

@@ -189,6 +189,8 @@ def _propose_survival(frame: pd.DataFrame, column_roles: ColumnRoles) -> Proposa
     if "event" in outcomes and is_numeric(outcomes["event"]) and outcomes["event"].max() > 1:
         why = f"likelihood discrete_hazard: {name} has several causes."
         return Proposal(["discrete_hazard"], {}, why)
+    if column_roles.strata is not None:
+        return Proposal(["cox"], {}, "likelihood cox: --strata asks for a baseline per stratum.")
     times = outcomes["time"] if "time" in outcomes else outcomes[["lower", "upper"]].max(axis=1)
     positive = bool((pd.to_numeric(times, errors="coerce") > 0).all())
     if positive:

@@ -93,6 +93,7 @@ def constant_predictive(likelihood: Likelihood, learn: Job, test: Job) -> Predic
     raw = objective.attach(torch.zeros(len(test.y), objective.shift.numel()).double(), test.offset)
     if isinstance(objective.likelihood, Cox):
         objective.likelihood.set_baseline(torch.zeros(len(learn.y)), learn.y, learn.weight)
+        raw = torch.cat([raw, test.y[:, 3:].to(raw)], 1)  # the stratum, where there is one
     return Predictive(objective.likelihood, raw.detach())
 
 
@@ -179,10 +180,14 @@ def is_linear(model: Model) -> bool:
     return model.network_name in names and model.has_features
 
 
-def cross_validate(task: Task, job: Job, number: Rows) -> Scores:
+def cross_validate(
+    task: Task, job: Job, number: Rows, progress: Callable[[int, int], None] | None = None
+) -> Scores:
     """Evaluates every row once, by a model that never saw it; means over folds by weight."""
     scores, weights = [], []
     for k in range(number.max() + 1):
+        if progress is not None:
+            progress(k, int(number.max()) + 1)
         inside, outside = np.flatnonzero(number != k), np.flatnonzero(number == k)
         learn, test = take(job, inside), take(job, outside)
         model = fit_model(task, learn)

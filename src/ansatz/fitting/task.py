@@ -26,6 +26,7 @@ from ansatz.fitting.request import (
     settings_with,
 )
 from ansatz.fitting.unknown_settings import refuse_unknown
+from ansatz.inference.registry import AUTO, DEFAULT, choose
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import current_dispersion
 from ansatz.spec import InputSpec, TargetSpec
@@ -102,7 +103,7 @@ class Settings:
 
     likelihood: str | Likelihood = "normal"
     network: str | nn.Module = "auto"
-    inference: str = inference.DEFAULT
+    inference: str = DEFAULT
     likelihood_options: Mapping[str, Any] = field(default_factory=dict)
     network_options: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -210,11 +211,12 @@ class Settings:
 
 # Options that steer the training of one network, besides those of its encoder.
 STEERING = {*RecipeOptions._fields, "warm_start", "pretrained", "freeze"} - {"bins"}
+STEERING |= {"teacher", "teacher_temperature", "teacher_weight", "callbacks", "recompute"}
 
 
 def inference_of(name: str) -> Inference:
     """The inference by name; before rows have chosen one, the plain one."""
-    found: Inference = inference.create(inference.DEFAULT if name == inference.AUTO else name)
+    found: Inference = inference.create(DEFAULT if name == AUTO else name)
     return found
 
 
@@ -241,13 +243,13 @@ class Task(NamedTuple):
             rows: the sum of the weights of those that are trained on; None for all.
         """
         settings = self.settings
-        if settings.inference != inference.AUTO:
+        if settings.inference != AUTO:
             return self
         target, likelihood = job.target, self.likelihood(job.target)
         default = self.structure.solves and target.axis == "row" and job.rows.has_features
         same = settings.network in ("auto", self.structure.network(target.axis))
         given = [name for name in STEERING if settings.options.get(name) not in (None, False)]
-        name = inference.choose(
+        name = choose(
             job.mass if rows is None else rows,
             networks=default and same and likelihood.additive and likelihood.has_distribution,
             steered=bool(given or settings.network_options),
@@ -395,8 +397,8 @@ class Task(NamedTuple):
 
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
-_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "penalty"}
-_OF_LINEAR |= {"prior", "unranked"}
+_OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "link"}
+_OF_LINEAR |= {"penalty", "prior", "unranked"}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:
@@ -456,9 +458,9 @@ def settings_for(
     others = {
         name.removeprefix(_NETWORK): value for name, value in options.items() if name not in known
     }
-    refuse_unknown(others, takes, network, known & settings_with(structure.name))
     if network == "linear" and structure.solves:
         _refuse_of_networks([*others, *(name for name in mine if name not in _OF_LINEAR)], problem)
+    refuse_unknown(others, takes, network, known & settings_with(structure.name))
     return Settings(
         problem.likelihood,
         network,

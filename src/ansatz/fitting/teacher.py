@@ -1,6 +1,6 @@
 """The teacher of a fit: a fitted model whose predictions a network is trained on, too."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,15 +38,15 @@ class Teacher(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> "Teacher | None":
-        """The teacher that the options of a fit ask for.
+    def of(
+        cls, options: Mapping[str, Any], load: Callable[[str | Path], "Model"]
+    ) -> "Teacher | None":
+        """The teacher that the options of a fit ask for; ``load`` reads a saved one.
 
         Raises:
             UsageError: a temperature or a weight without a teacher, or out of range.
         """
         given = options.get("teacher")
-        if isinstance(given, Teacher):
-            return given
         asked = {name: options.get(name) for name in ("teacher_temperature", "teacher_weight")}
         if given is None:
             alone = [name for name, value in asked.items() if value is not None]
@@ -61,7 +61,7 @@ class Teacher(NamedTuple):
                 f"{temperature} and {weight}."
             )
         name = str(given) if isinstance(given, str | Path) else type(given).__name__
-        return cls(_model(given), float(temperature), float(weight), name)
+        return cls(_model(given, load), float(temperature), float(weight), name)
 
     @property
     def note(self) -> str:
@@ -82,9 +82,11 @@ class Teacher(NamedTuple):
     def check_labels(self, labels: NDArray[Any] | None) -> None:
         """Refuses a teacher of other classes, or of numbers where there are classes."""
         known = self.model.outcome.labels
-        if (known is None) != (labels is None):
+        if known is None and labels is None:
+            return
+        if known is None or labels is None:
             raise UsageError(f"the teacher {self.name} predicts another kind of outcome.")
-        if known is not None and not np.array_equal(known, labels):
+        if not np.array_equal(known, labels):
             raise UsageError(f"the teacher {self.name} knows the classes {known.tolist()}.")
 
     def check(self, plan: "TrainingPlan", job: Job) -> None:
@@ -130,16 +132,15 @@ class Teacher(NamedTuple):
         return soft
 
 
-def _model(given: Any) -> "Model":
+def _model(given: Any, load: Callable[[str | Path], "Model"]) -> "Model":
     """The model of a folder, of an estimator, or of a fit."""
-    from ansatz.fitting.saved import load_model  # which knows trained networks
-
     if isinstance(given, str | Path):
-        return load_model(given)
+        return load(given)
     model = getattr(given, "fitted", None) or getattr(given, "model_", None)
     if model is None:
         raise UsageError(
             "teacher is the folder of a saved model, or a fitted estimator, got a "
             f"{type(given).__name__}."
         )
-    return model
+    found: Model = model
+    return found

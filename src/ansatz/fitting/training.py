@@ -73,7 +73,7 @@ def train(
     if encoder is None:
         encoder = plan.structure.encoder(learn.rows, learn.weight.numpy(), recipe, plan.options)
     made: Encoder = encoder
-    teacher = Teacher.of(plan.options)
+    teacher: Teacher | None = plan.options.get("teacher")
     if teacher is not None:
         teacher.check(plan, job)
 
@@ -224,6 +224,7 @@ def _begin(
         seed=plan.seed,
         schedule=recipe.make_schedule() if schedule else None,
         groups=transfer.groups,
+        recompute=bool(plan.options.get("recompute")),
     )
     return step, transfer
 
@@ -331,10 +332,11 @@ def build_step(
     seed: int,
     schedule: optim.Schedule | None = None,
     groups: list[dict[str, Any]] | None = None,
+    recompute: bool = False,
 ) -> Step:
     """The fastest step that trains ``network`` with the settings of the recipe."""
     clip = recipe.clip or None
-    if recipe.is_plain and AnalyticStep.supports(network, objective):
+    if recipe.is_plain and not recompute and AnalyticStep.supports(network, objective):
         return AnalyticStep(
             network,
             objective,
@@ -350,7 +352,13 @@ def build_step(
     if getattr(optimizer, "needs_graph", False):
         return NewtonStep(network, objective, optimizer=optimizer, penalty=penalty)
     return GradientStep(
-        network, objective, optimizer, schedule=schedule, clip=clip, penalty=penalty
+        network,
+        objective,
+        optimizer,
+        schedule=schedule,
+        clip=clip,
+        penalty=penalty,
+        recompute=recompute,
     )
 
 

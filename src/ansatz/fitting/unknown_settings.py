@@ -23,6 +23,7 @@ def refuse_unknown(
     if any(each.kind is each.VAR_KEYWORD for each in takes.values()):
         return
     own = [name for name in takes if name not in SUPPLIED]
+    others = sorted(set(known) - set(own))
     for name in names:
         if name in own:
             continue
@@ -30,6 +31,6 @@ def refuse_unknown(
         hint = f" Did you mean '{near[0]}'?" if near else ""
         raise UsageError(
             f"--set {name}: not an option of the fit or of network '{network}'.{hint} Of the "
-            f"network: {', '.join(own) or 'none'}; of the fit: {', '.join(sorted(set(known) - set(own)))}. What "
+            f"network: {', '.join(own) or 'none'}; of the fit: {', '.join(others)}. To see what "
             f"they mean: ansatz show {network} --options"
         )

@@ -54,6 +54,12 @@ class Combination:
             else Averaged(self.likelihoods, self.weights.log(), factor=self.factor)
         )
 
+    def recalibrate(self, factor: float) -> None:
+        """Sets the factor of recalibration, without copies of the members."""
+        self.factor = float(factor)
+        if isinstance(self.likelihood, Averaged):
+            self.likelihood.recalibrate(factor)
+
     def serve(self, raws: Sequence[Tensor]) -> Tensor:
         """Combines the members' raw numbers, ``(N, ..., P)`` each, for the likelihood.
 

@@ -1,6 +1,5 @@
 """Several networks trained from different starts on different rows, mixed and recalibrated."""
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -19,22 +18,13 @@ from ansatz.fitting.contracts.inference import (
 )
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
-from ansatz.fitting.job import Job, take, thinned
+from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import PointPosterior, Trained
-from ansatz.fitting.recalibration import (
-    Recalibration,
-    find_factor,
-    for_dispersion,
-    for_mixture,
-    kind_of,
-    mean_of,
-    optimism,
-)
 from ansatz.fitting.recipe import FEW, SMALL, Recipe
 from ansatz.fitting.recipe_options import require_members
 from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import build_network, build_objective, finish_pair, train, typed
-from ansatz.inference.combination import Combination, probability_of_best, stack_weights
+from ansatz.inference.combination import probability_of_best, stack_weights
 from ansatz.inference.ensemble_posterior import EnsemblePosterior
 from ansatz.inference.left_out import (
     Fold,
@@ -46,11 +36,12 @@ from ansatz.inference.left_out import (
 )
 from ansatz.inference.member_step import MemberStep
 from ansatz.inference.member_training import MemberRows, member_folder, train_together
+from ansatz.inference.recalibration import recalibrate, served_factor
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import MLP
 from ansatz.seeds import derive
 from ansatz.storage import load_into
-from ansatz.training import History, Supervised, choose_device
+from ansatz.training import History, Penalty, Supervised, choose_device
 
 IN_TURN = "members were trained one after another, which takes longer: all at once are trained by "
 IN_TURN += "AdamW, without a penalty or a teacher, at a rate that is a function of the step."
@@ -100,11 +91,12 @@ class Ensemble(Inference):
         members = plan_members(job, plan.recipe, plan.seed, mixed=mixed)
         trained, history = _train(plan, job, likelihood, members, encoder, rows)
         models = [PointPosterior(structure, encoder, each, plan.options) for each in trained]
-        linear = None
+        linear, penalty = None, None
         if rows is not None and float(job.weight.sum()) < FEW:
-            linear = _linear(structure, job, likelihood, models[0])
+            penalty = structure.penalty(likelihood, job, plan.seed)
+            linear = _linear(structure, job, likelihood, models[0], penalty)
         if job.target.axis == "row":
-            evaluated = _out_of_fold(job, rows, members, models, linear)
+            evaluated = _out_of_fold(job, rows, members, models, linear, penalty)
         else:
             job, evaluated = evaluate_elements(job, members, models, plan.seed)
         fitted = combine(job, models, members, linear, evaluated, history, plan.seed)
@@ -144,7 +136,7 @@ class Ensemble(Inference):
 
 def _can_be_together(plan: TrainingPlan) -> bool:
     """Tests whether the step of all members can do what a plan asks for."""
-    if plan.options.get("teacher") is not None or not plan.recipe.is_plain:
+    if not plan.recipe.is_plain or any(plan.options.get(each) for each in ("teacher", "recompute")):
         return False
     return not hasattr(optim.schedules.get(plan.recipe.schedule), "observe")
 
@@ -223,11 +215,15 @@ def _in_turn(
 
 
 def _linear(
-    structure: Structure, job: Job, likelihood: Likelihood, like: PointPosterior
+    structure: Structure,
+    job: Job,
+    likelihood: Likelihood,
+    like: PointPosterior,
+    penalty: Penalty | None,
 ) -> PointPosterior | None:
-    """The exact linear model of the likelihood, where it predicts the same raw numbers."""
+    """The linear model of the likelihood, where it predicts the same raw numbers."""
     try:
-        found = structure.linear(likelihood, job)
+        found = structure.linear(likelihood, job, penalty=penalty)
     except NumericalError:  # separated classes and the like: the networks go without it
         return None
     if found is None or not isinstance(found.posterior, PointPosterior):
@@ -248,11 +244,12 @@ def _out_of_fold(
     members: list[MemberRows],
     models: list[PointPosterior],
     linear: PointPosterior | None,
+    penalty: Penalty | None,
 ) -> MemberPredictions:
     """Predicts every evaluated row by the members that left it out, one of each repeat."""
     who = left_out(members, len(job.y))  # (N, G)
     wide = None if rows is None else typed(rows, torch.float64)
-    refits = _linear_refits(job, members, models[0]) if linear is not None else []
+    refits = _linear_refits(job, members, models[0], penalty) if linear is not None else []
     folds = []
     for group in who[(who >= 0).all(1)].unique(dim=0):
         index = (who == group).all(1).nonzero().squeeze(1)
@@ -273,11 +270,15 @@ def _out_of_fold(
     return MemberPredictions(who, folds, torch.full((groups,), 1 / groups, dtype=torch.float64))
 
 
-def _linear_refits(job: Job, members: list[MemberRows], like: PointPosterior) -> list[Posterior]:
+def _linear_refits(
+    job: Job, members: list[MemberRows], like: PointPosterior, penalty: Penalty | None
+) -> list[Posterior]:
     """The linear model of the rows that each member of the first repeat was trained on."""
     found = []
     for member in members[: folds_of(members)]:
-        linear = like.structure.linear(like.likelihood, take(job, member.train.numpy()))
+        linear = like.structure.linear(
+            like.likelihood, take(job, member.train.numpy()), penalty=penalty
+        )
         assert linear is not None
         found.append(linear.posterior)
     return found
@@ -302,7 +303,7 @@ def combine(
             share = _dropout_shares(evaluated, members, scores, seed)
             weight = _row_weights(job, evaluated, share)
             evaluated = evaluated._replace(weights=stack_weights(scores, weight))
-        recalibration = _recalibrate(job, evaluated, _row_weights(job, evaluated, share))
+        recalibration = recalibrate(job, evaluated, _row_weights(job, evaluated, share))
     weights = evaluated.weights[: len(models) // folds].repeat_interleave(folds) * share / folds
     everyone = models
     if linear is not None:
@@ -310,55 +311,11 @@ def combine(
         networks = weights * (1 - evaluated.weights[-1]) / weights.sum()
         weights = torch.cat([networks, evaluated.weights[-1:]])
     if recalibration is not None and folds > 1:
-        value = _served_factor(job, everyone, weights, evaluated, recalibration)
+        value = served_factor(job, everyone, weights, evaluated, recalibration)
         recalibration = recalibration._replace(value=value)
     factor = 1.0 if recalibration is None else recalibration.value
     posterior = EnsemblePosterior(everyone, weights, factor)
     return Fitted(posterior, history, evaluated._replace(factor=factor), recalibration)
-
-
-MOST_ROWS = 2_000  # on which the members' disagreement is measured
-
-
-def _served_factor(
-    job: Job,
-    models: list[PointPosterior],
-    weights: Tensor,
-    evaluated: MemberPredictions,
-    found: Recalibration,
-) -> float:
-    """The factor of the mixture of all members, from that of the out-of-fold predictive."""
-    if found.kind == "temperature":
-        # A mixture is flatter than its members: half of a flattening, all of a sharpening.
-        return min(found.value, math.sqrt(found.value))
-    some = thinned(job, MOST_ROWS)
-    with torch.no_grad():
-        raws = [model.predictive(some.rows, some.offset, notes=[]).raw for model in models]
-    networks = torch.tensor([model.encoder is models[0].encoder for model in models])
-    share, count = float(weights[networks].sum() / weights.sum()), int(networks.sum())
-    groups = evaluated.who.shape[1]
-    picked = (count - groups) / (groups * (count - 1))  # of B, in a mean of so many members
-
-    def variance(factor: float) -> Tensor:
-        mixed = Combination([model.likelihood for model in models], weights, factor)
-        with torch.no_grad():
-            return mixed.likelihood.distribution(mixed.serve(raws)).variance.flatten()
-
-    removed = share**2 * picked * _between(models, raws, weights * networks).flatten()
-    g = optimism(job.mass / count * groups, share)
-    if found.kind == "dispersion":
-        return for_dispersion(found.value, variance, removed, g)
-    ratio = torch.nan_to_num(removed / variance(1.0), nan=0.0, posinf=0.0)
-    return for_mixture(found.value, float(ratio.mean()), g)
-
-
-def _between(models: list[PointPosterior], raws: list[Tensor], weights: Tensor) -> Tensor:
-    """The variance between the means of members, ``(N, ...)``."""
-    pairs = zip(models, raws, strict=True)
-    with torch.no_grad():
-        means = torch.stack([m.likelihood.distribution(raw).mean for m, raw in pairs])
-    weight = (weights / weights.sum()).reshape(-1, *(1,) * (means.ndim - 1))
-    return (weight * (means - (weight * means).sum(0)) ** 2).sum(0)
 
 
 def _dropout_shares(
@@ -393,22 +350,3 @@ def _scores(fold: Fold, job: Job) -> Tensor:
             for likelihood, raw in zip(fold.likelihoods, fold.raws, strict=True)
         ]
     return torch.stack([term.reshape(len(y), -1).sum(1) for term in terms], 1)
-
-
-def _recalibrate(job: Job, evaluated: MemberPredictions, weight: Tensor) -> Recalibration | None:
-    kind = kind_of(evaluated.folds[0].likelihoods[0])
-    if kind is None:
-        return None
-
-    def loss(factor: float) -> Tensor:
-        mixed = evaluated._replace(factor=factor).served()
-        with torch.no_grad():
-            terms = [
-                likelihood.loss(raw, job.y[rows]).reshape(len(rows), -1)
-                for rows, likelihood, raw in mixed
-            ]
-        return torch.cat(terms).sum(1)
-
-    factor = find_factor(loss, weight)
-    before, after = ({"nll": mean_of(loss(value), weight)} for value in (1.0, factor))
-    return Recalibration(kind, factor, before, after)

@@ -16,8 +16,8 @@ from ansatz.inference.member_passes import MemberPasses
 from ansatz.inference.members import MemberObjective, Members
 from ansatz.optim import FlatAdamW
 from ansatz.training import AnalyticStep, Loss, Supervised
+from ansatz.training.early_stopping import check_stopping, settling
 from ansatz.training.fast.numpy_mlp import Array
-from ansatz.training.run import check_stopping, settling
 
 
 class MemberStopping:

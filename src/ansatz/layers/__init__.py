@@ -19,6 +19,7 @@ from ansatz.layers.init import affine as affine
 from ansatz.layers.init import gain as gain
 from ansatz.layers.init import initialize as initialize
 from ansatz.layers.convolution import mirror_pad as mirror_pad
+from ansatz.layers.locally_connected import LocallyConnected as LocallyConnected
 from ansatz.layers.norm import normalize as normalize
 from ansatz.layers.output_size import output_size as output_size
 from ansatz.layers.output_size import transposed_output_size as transposed_output_size

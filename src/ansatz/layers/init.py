@@ -149,7 +149,7 @@ def _parts(layer: nn.Module, weight: Tensor) -> list[Tensor]:
     starts = itertools.product(
         *(range(min(s, k)) for s, k in zip(layer.stride, weight.shape[2:], strict=True))
     )
-    steps = [
+    steps: list[Any] = [
         (..., *(slice(a, None, s) for a, s in zip(start, layer.stride, strict=True)))
         for start in starts
     ]

@@ -113,6 +113,7 @@ registry = Registry(
         "periodic_embedding": "ansatz.layers.embedding:PeriodicEmbedding",
         "piecewise_linear_embedding": "ansatz.layers.embedding:PiecewiseLinearEmbedding",
         "feature_linear": "ansatz.layers.dense:FeatureLinear",
+        "locally_connected": "ansatz.layers.locally_connected:LocallyConnected",
         "random_features": "ansatz.layers.random_features:RandomFeatures",
         "batch_norm": "torch.nn:BatchNorm1d",
         "layer_norm": "torch.nn:LayerNorm",

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ansatz.errors import UsageError
 from ansatz.layers.dense import Dense, drop
 from ansatz.layers.init import affine
 from ansatz.layers.norm import Norm
@@ -20,8 +21,11 @@ class Residual(nn.Module):
     b = 0 the identity for *every* activation. P is the identity where the sizes agree, else a
     learned projection that starts orthogonal, so that it too keeps norms where it can.
 
+    ``Residual(module)`` adds any module to the identity, :math:`y = x + m(x)`.
+
     Args:
-        in_features: :math:`D`.
+        in_features: :math:`D`; or a module that keeps the shape of x, with ``dropout`` as the only
+            option.
         out_features: :math:`K`; D when not given.
         activation: a name from ``ansatz.layers.activations``.
         activation_options: its options.
@@ -47,7 +51,7 @@ class Residual(nn.Module):
 
     def __init__(
         self,
-        in_features: int,
+        in_features: int | nn.Module,
         out_features: int | None = None,
         *,
         activation: str = "silu",
@@ -59,6 +63,14 @@ class Residual(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        self.dropout, self.given = drop(dropout), isinstance(in_features, nn.Module)
+        if isinstance(in_features, nn.Module):
+            others = (out_features, activation, activation_options, norm, init, bias, generator)
+            if others != (None, "silu", None, None, "he_normal", 0.0, None):
+                raise UsageError("Residual(module) takes dropout and no other option.")
+            self.branch: Any = in_features
+            self.skip: nn.Module = nn.Identity()
+            return
         self.in_features, self.out_features = in_features, out_features or in_features
         self.branch = Dense(
             in_features,
@@ -71,9 +83,16 @@ class Residual(nn.Module):
             generator=generator,
         )
         self.skip = projection(in_features, self.out_features, generator)
-        self.dropout = drop(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.given:
+            added = self.branch(x)
+            if added.shape != x.shape:
+                raise ValueError(
+                    f"Residual(module) needs a module that keeps the shape of x, "
+                    f"{tuple(x.shape)}, got {tuple(added.shape)}."
+                )
+            return x + self.dropout(added)
         origin = self.branch.activation(x.new_zeros(self.out_features))  # phi(0), (K,)
         return self.skip(x) + self.dropout(self.branch(x) - origin)
 

@@ -60,15 +60,20 @@ class Averaged(Likelihood):
         self.likelihoods = nn.ModuleList(copy.deepcopy(likelihood) for likelihood in candidates)
         weights = torch.zeros(len(candidates)) if log_weights is None else log_weights
         self.log_weights = torch.log_softmax(weights.double(), 0)
-        self.factor = float(factor)
+        self.factor = 1.0
         likelihood = self.likelihood
         for name in ("name", "options", "link_name", "has_distribution", "event_ndim"):
             vars(self)[name] = getattr(likelihood, name)
-        if likelihood.name not in STRETCHED:
+        self.extra = max(_extra(each) for each in self.likelihoods)
+        self.recalibrate(factor)
+
+    def recalibrate(self, factor: float) -> None:
+        """Sets the factor of recalibration."""
+        ratio, self.factor = float(factor) / self.factor, float(factor)
+        if self.likelihood.name not in STRETCHED and ratio != 1:
             for part in self.likelihoods.modules():
                 if isinstance(part, PositiveHead):
-                    part.factor *= self.factor
-        self.extra = max(_extra(each) for each in self.likelihoods)
+                    part.factor *= ratio
 
     @property
     def likelihood(self) -> Likelihood:

@@ -14,6 +14,7 @@ from ansatz.arrays import takes_tensor, to_tensor
 from ansatz.likelihoods.special.quadrature import gauss
 
 F = TypeVar("F", bound=Callable[..., Any])
+_METHODS = ("log_prob", "cdf", "log_cdf", "log_survival", "log_interval", "icdf", "crps")
 
 
 def _takes_arrays(method: F) -> F:
@@ -24,7 +25,10 @@ def _takes_arrays(method: F) -> F:
     """
     _, *parameters = inspect.signature(method).parameters.values()
     names = [p.name for p in parameters]
-    converted = {p.name for p in parameters if takes_tensor(p)}
+    known = method.__name__ in _METHODS  # a user's own may do without annotations
+    converted = {
+        p.name for p in parameters if takes_tensor(p) or (known and p.annotation is p.empty)
+    }
     if not converted:
         return method
 
@@ -33,8 +37,8 @@ def _takes_arrays(method: F) -> F:
         if all(isinstance(value, Tensor) for value in args) and not options:
             return method(self, *args)
         given = dict(zip(names, args, strict=False)) | options
-        known = (v for v in given.values() if isinstance(v, Tensor) and v.is_floating_point())
-        like = next(chain(_tensors(self), known), torch.empty(0))
+        floats = (v for v in given.values() if isinstance(v, Tensor) and v.is_floating_point())
+        like = next(chain(_tensors(self), floats), torch.empty(0))
         for name in converted & given.keys():
             if given[name] is not None:
                 given[name] = to_tensor(given[name], like)
@@ -281,7 +285,7 @@ class Distribution:
         return self.icdf(u)
 
 
-for _name in ("cdf", "log_cdf", "log_survival", "log_interval", "icdf", "crps"):
+for _name in _METHODS:
     setattr(Distribution, _name, _takes_arrays(getattr(Distribution, _name)))
 
 

@@ -167,6 +167,18 @@ class VectorMixture(_Mixing, VectorDistribution):
     """Distributions of vectors mixed with fixed weights."""
 
     @property
+    def covariance(self) -> Tensor:
+        """The mean of the members' covariances plus that of their means, ``(..., K, K)``."""
+        centre = self.mean
+
+        def about(member: Distribution) -> Tensor:
+            gap = (member.mean - centre).unsqueeze(-1)
+            own: Tensor = member.covariance  # type: ignore[attr-defined]
+            return own + gap * gap.mT
+
+        return self._mean(about)
+
+    @property
     def marginal(self) -> Distribution:
         """The mixture of the members' marginals."""
         parts = [c.marginal for c in self.components if isinstance(c, VectorDistribution)]

@@ -8,6 +8,9 @@ from ansatz.linear.effects import NetworkSummary as NetworkSummary
 from ansatz.linear.proportional_hazards import ProportionalHazards as ProportionalHazards
 from ansatz.linear.proportional_hazards import proportional_hazards as proportional_hazards
 from ansatz.linear.proportional_hazards import schoenfeld_residuals as schoenfeld_residuals
+from ansatz.linear.penalised import PenalisedFit as PenalisedFit
+from ansatz.linear.penalised import PenaltyPath as PenaltyPath
+from ansatz.linear.penalised import fit_penalised as fit_penalised
 from ansatz.linear.residuals import leverage as leverage
 from ansatz.linear.residuals import residuals as residuals
 from ansatz.linear.linear_fit import LinearFit as LinearFit
@@ -26,3 +29,5 @@ from ansatz.linear.nested_tests import wald_test as wald_test
 from ansatz.linear.imputation import Pooled as Pooled
 from ansatz.linear.imputation import impute as impute
 from ansatz.linear.imputation import pool as pool
+from ansatz.linear.quantile_fit import QuantileFit as QuantileFit
+from ansatz.linear.quantile_fit import quantile_regression as quantile_regression

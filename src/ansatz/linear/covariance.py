@@ -8,6 +8,7 @@ from ansatz.linear.criterion import Criterion
 from ansatz.linear.design import Design, DesignRows
 from ansatz.linear.family import fisher_weight
 from ansatz.linear.linear_likelihood import LinearLikelihood, Maximum
+from ansatz.linear.quantile_fit import density_at_zero
 
 
 def information(
@@ -51,7 +52,12 @@ def location_weight(
         likelihood = model.fitted(criterion, found.theta)
         if likelihood.has_distribution:
             return 2 / likelihood.distribution(raw).variance.detach()
-        return torch.full_like(rows.weight, torch.nan)  # mae claims no density at its kink
+        if model.outputs > 1:  # quantiles at several levels claim no density at their kinks
+            return torch.full_like(rows.weight, torch.nan)
+        y, centre = rows.y.numpy(), likelihood.point(raw).detach().numpy()
+        density = density_at_zero(y - centre, y, rows.weight.numpy(), 0.5)
+        slope = 2.0 if model.likelihood.name == "mae" else 1.0  # of the loss, between its two sides
+        return torch.full_like(rows.weight, slope * density)
     return None
 
 
@@ -87,6 +93,11 @@ def sandwich_covariance(
     smooth = not is_kinked(model.likelihood)
     bread = found.derivatives.hessian if smooth else information(model, rows, criterion, found)
     meat = _outer_scores(criterion, found.theta, rows.weight)
+    if kinked and not model.likelihood.has_distribution and model.outputs == 1:
+        # Rows on the line have no slope, but count as those beside it: all slopes are alike.
+        half = 1.0 if model.likelihood.name == "mae" else 0.5
+        x = half * rows.weight.unsqueeze(1) * criterion.matrix
+        meat = x.T @ x
     apart = model.family is not None or kinked
     mask = model.location_mask(criterion)
     inverse = invert_apart(bread, mask if apart else found.free, rest=apart)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from ansatz.errors import UsageError
 from ansatz.linear.summary import Printed, align, format_column, plain
@@ -63,8 +64,9 @@ def average_marginal_effects(
         frame: the rows to average over, in original units.
         columns: name -> None for a number, or the levels of a category, the reference first.
             Default: numbers by their type, all other columns with the levels that occur, sorted.
-        refits: the same model fitted to bootstrap samples; intervals are the percentiles of their
-            effects.
+        refits: the same model fitted to R bootstrap samples; intervals are the estimate plus and
+            minus the standard deviation of their effects times Student's t with R - 1 degrees of
+            freedom. Percentiles of 20 refits would hold 86 % instead of 95 %.
         level: of the intervals.
         weight: ``(N,)`` frequency weights.
 
@@ -153,9 +155,9 @@ def _with_intervals(name: str, contrast: str, values: list[Any], level: float) -
     effects = []
     for k in range(table.shape[1]):
         lower = upper = None
-        if len(table) > 1:
-            tail = (1 - level) / 2
-            lower, upper = (float(q) for q in np.quantile(table[1:, k], [tail, 1 - tail]))
+        if len(table) > 2:
+            half = float(stats.t(len(table) - 2).ppf((1 + level) / 2) * table[1:, k].std(ddof=1))
+            lower, upper = float(table[0, k]) - half, float(table[0, k]) + half
         output = None if single else k
         effects.append(Effect(name, contrast, float(table[0, k]), lower, upper, output))
     return effects
@@ -197,7 +199,7 @@ class NetworkSummary(Printed):
         Average marginal effects on the predicted mean:
                       Effect   Lower   Upper
         age per unit 0.50000 0.40000 0.60000
-        Intervals: 95 % percentile intervals over 20 bootstrap refits.
+        Intervals: 95 %, by the standard deviation over 20 bootstrap refits.
         Effects describe the model's predictions; they are not causal by themselves.
         <BLANKLINE>
         Held-out deviance explained: 61.0 % (90 rows)
@@ -263,7 +265,7 @@ class NetworkSummary(Printed):
                 columns.append(format_column([float("nan") if e is None else e for e in ends]))
         rows = [list(row) for row in zip(names, *columns, strict=True)]
         text = (
-            f"Intervals: {100 * self.level:g} % percentile intervals over {self.refits} "
+            f"Intervals: {100 * self.level:g} %, by the standard deviation over {self.refits} "
             "bootstrap refits."
             if self.refits
             else "No intervals: they need bootstrap refits."
@@ -293,7 +295,7 @@ class NetworkSummary(Printed):
             "deviance_explained": self.deviance_explained,
             "held_out": self.held_out,
             "effects": [effect._asdict() for effect in self.effects],
-            "intervals": f"percentile over {self.refits} bootstrap refits" if self.refits else None,
+            "intervals": f"t over {self.refits} bootstrap refits" if self.refits else None,
             "level": self.level if self.refits else None,
             "rows_dropped": self.rows_dropped,
             "messages": self.messages,

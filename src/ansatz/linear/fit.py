@@ -25,8 +25,10 @@ from ansatz.linear.robust import ROBUST, df_statistics, explain_groups, robust_c
 from ansatz.linear.row_loss import Constants
 
 # Adding a number to every outcome adds it to the intercept, and changes nothing else.
-SHIFTED = ("normal", "laplace", "student_t", "mse", "mae", "huber", "tukey")
-SHIFTED += ("charbonnier", "cauchy", "geman_mcclure", "welsch")
+SHIFTED = (
+    *("normal", "laplace", "student_t", "mse", "mae", "huber", "tukey"),
+    *("charbonnier", "cauchy", "geman_mcclure", "welsch"),
+)
 
 
 def fit_linear(
@@ -103,13 +105,13 @@ def fit_linear(
         return fit_cox(likelihood, rows, columns, covariance)
     rows, centre = _centred(likelihood, rows)
     model = LinearLikelihood.of(likelihood, rows.y, rows.weight, dispersion, len(class_names or ()))
-    fit = _Fitting(model, rows, columns, covariance, class_names).result(null)
+    fit = LinearFitting(model, rows, columns, covariance, class_names).result(null)
     return replace(fit, coefficients=_raised(fit.coefficients, centre))
 
 
 def _centred(likelihood: Likelihood, rows: DesignRows) -> tuple[DesignRows, float]:
     """Outcomes far from 0 less their median: what they differ by has all its digits then."""
-    if likelihood.name not in SHIFTED:
+    if likelihood.name not in SHIFTED or likelihood.link_name != "identity":
         return rows, 0.0
     centre = rows.y.double().median()
     deviation = (rows.y - centre).abs().mean()
@@ -129,7 +131,7 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
         raise UsageError(f"{option} must be one of {', '.join(known)}, got {value!r}.")
 
 
-class _Fitting:
+class LinearFitting:
     """The fit, the null model beside it, and what follows from the two."""
 
     def __init__(
@@ -139,13 +141,14 @@ class _Fitting:
         design: Design,
         covariance: str,
         class_names: Sequence[str] | None,
+        found: Maximum | None = None,
     ) -> None:
         self.model, self.rows, self.design, self.class_names = model, rows, design, class_names
         self.covariance = covariance
         if covariance == "model" and not model.likelihood.has_distribution:
             self.covariance = "sandwich"
         self.criterion = model.criterion(rows, design.matrix)
-        self.found = model.maximise(rows, design.matrix)
+        self.found = model.maximise(rows, design.matrix) if found is None else found
         self.likelihood = model.fitted(self.criterion, self.found.theta)
         self.raw = self.criterion.z(self.found.theta)[:, : model.outputs]
         self.observations = float(rows.weight.sum())

@@ -275,7 +275,7 @@ def _parse(terms: str, columns: Sequence[str]) -> "SimpleFormula":
     for term in each:
         for factor in term.factors:
             _checked(factor, columns)
-    return parsed  # type: ignore[no-any-return]
+    return parsed
 
 
 def _checked(factor: Any, columns: Iterable[str]) -> set[str]:
@@ -336,9 +336,10 @@ def _check_call(node: ast.Call, expression: str) -> None:
             f"{', '.join((*_TRANSFORMS, *_MATH))}."
         )
     for each in [*node.args, *(k.value for k in node.keywords)]:
-        large = isinstance(each, ast.Constant) and isinstance(each.value, int)
-        if large and plain in ("bs", "cr", "cs", "cc", "poly") and abs(each.value) > LARGEST:  # type: ignore[attr-defined, operator, arg-type]
-            raise UsageError(f"formula: '{expression}': {each.value} is more than {LARGEST}.")  # type: ignore[attr-defined, str-bytes-safe]
+        value = each.value if isinstance(each, ast.Constant) else None
+        large = isinstance(value, int) and abs(value) > LARGEST
+        if large and plain in ("bs", "cr", "cs", "cc", "poly"):
+            raise UsageError(f"formula: '{expression}': {value!r} is more than {LARGEST}.")
 
 
 def _check_arithmetic(node: ast.BinOp, expression: str) -> None:
@@ -449,7 +450,7 @@ def _materialise(
     }
     spec = ModelSpec(
         formula=terms,
-        na_action="ignore",  # type: ignore[arg-type]
+        na_action="ignore",
         output="pandas",
         transform_state=dict(transforms),
         encoder_state=encoders,

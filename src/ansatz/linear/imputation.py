@@ -64,8 +64,8 @@ def impute(
     """
     if imputations < 2:
         raise UsageError(f"multiple imputation needs at least 2 imputations, got {imputations}.")
-    columns = [_Column.of(frame[name], name in categorical) for name in frame.columns]
-    columns = [column for column in columns if column is not None]
+    read = [_Column.of(frame[name], name in categorical) for name in frame.columns]
+    columns = [column for column in read if column is not None]
     gaps = sorted((c for c in columns if c.gaps.any()), key=lambda c: int(c.gaps.sum()))
     fixed = _standardised(outcome) if outcome is not None else np.zeros((len(frame), 0))
     completed = []

@@ -203,20 +203,20 @@ class LinearLikelihood(NamedTuple):
             if float(change[:, : self.outputs].abs().max()) < 0.1:
                 for column in range(self.outputs, len(self.kinds)):
                     held[criterion.parts[column]] = bool(change[0, column].abs() > 0.1)
-        part = self._freedom(criterion)
+        part = self.freedom_part(criterion)
         if part is not None and self._nu(criterion, found.theta) > NORMAL_TAILS:
             held[part] = True
         return held
 
     def _hold(self, criterion: Criterion, theta: Tensor, held: Tensor) -> Tensor:
-        part = self._freedom(criterion)
+        part = self.freedom_part(criterion)
         if part is None or not bool(held[part]) or self._nu(criterion, theta) < NORMAL_TAILS:
             return theta
         theta = theta.clone()
         theta[part] = raw_of_freedom(self.likelihood, NORMAL_TAILS)
         return theta
 
-    def _freedom(self, criterion: Criterion) -> slice | None:
+    def freedom_part(self, criterion: Criterion) -> slice | None:
         """The place of a Student t's learned degrees of freedom among the estimates."""
         place = learned_freedom(self.likelihood)
         return None if place is None else criterion.parts[self.outputs + place]
@@ -228,7 +228,7 @@ class LinearLikelihood(NamedTuple):
         self, rows: DesignRows, criterion: Criterion, theta: Tensor, free: Tensor
     ) -> Minimum:
         if not is_kinked(self.likelihood):
-            part = self._freedom(criterion)
+            part = self.freedom_part(criterion)
             normal_tails = None
             if part is not None and bool(free[part]):
 

@@ -46,9 +46,11 @@ def explain(
             f"a prior of {model.likelihood.prior:g} comparisons per item was asked for: "
             "coefficients are its posterior mode; the log-likelihood is that of the rows alone."
         )
-    if model.likelihood.name in ("mae", "quantiles"):
-        noun = "absolute error" if model.likelihood.name == "mae" else "pinball loss"
-        messages.append(f"the {noun} has no standard errors: use laplace for them.")
+    if model.likelihood.name == "quantiles" and model.outputs > 1:
+        messages.append(
+            "quantiles at several levels have no standard errors together: "
+            "ansatz.linear.quantile_regression fits one level with them."
+        )
     elif found.location.recession is None and bool(torch.isnan(errors).any()):
         messages.append(
             "the information matrix is singular: standard errors are not available (nan). "

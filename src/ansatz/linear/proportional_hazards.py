@@ -22,6 +22,11 @@ class ProportionalHazards(NamedTuple):
         p: ``(Q,)``.
         global_chi2: with Q degrees of freedom.
         global_p: of all columns.
+
+    Example:
+        >>> from ansatz.linear import ProportionalHazards
+        >>> ProportionalHazards._fields[:3]
+        ('correlation', 'chi2', 'p')
     """
 
     correlation: Tensor

@@ -5,6 +5,8 @@ from ansatz.metrics.registry import registry as registry
 
 from ansatz.metrics.boundary import boundary as boundary
 from ansatz.metrics.boundary import boundary_f1 as boundary_f1
+from ansatz.metrics.instances import PanopticQuality as PanopticQuality
+from ansatz.metrics.instances import panoptic_quality as panoptic_quality
 from ansatz.metrics.errors import angular_distance as angular_distance
 from ansatz.metrics.errors import mean_angular_error as mean_angular_error
 from ansatz.metrics.errors import sample_circular_crps as sample_circular_crps
@@ -29,6 +31,9 @@ from ansatz.metrics.kaplan_meier import aalen_johansen as aalen_johansen
 from ansatz.metrics.kaplan_meier import kaplan_meier as kaplan_meier
 from ansatz.metrics.kaplan_meier import nelson_aalen as nelson_aalen
 from ansatz.metrics.kaplan_meier import StepCurve as StepCurve
+from ansatz.metrics.log_rank import LogRank as LogRank
+from ansatz.metrics.log_rank import log_rank as log_rank
+from ansatz.metrics.log_rank import median_follow_up as median_follow_up
 from ansatz.metrics.labels import confusion_matrix as confusion_matrix
 from ansatz.metrics.labels import f1 as f1
 from ansatz.metrics.labels import precision as precision

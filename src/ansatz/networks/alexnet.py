@@ -8,7 +8,7 @@ from ansatz.layers.limits import require_whole
 from ansatz.layers.norm import LocalResponseNorm
 from ansatz.networks.grid_inputs import GridInputs, read_grid, require_grid
 from ansatz.networks.grid_layers import adaptive_pool, convolution, max_pool, readout
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 
 class AlexNet(nn.Module):
@@ -51,7 +51,7 @@ class AlexNet(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         original: bool = False,

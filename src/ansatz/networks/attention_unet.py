@@ -7,7 +7,7 @@ from torch.nn.functional import interpolate
 from ansatz.layers.mode import evaluation_mode
 from ansatz.networks.grid_layers import LINEAR, convolution, crop
 from ansatz.networks.unet import Norm, UNet, Up
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 
 class AttentionUNet(UNet):
@@ -50,7 +50,7 @@ class AttentionUNet(UNet):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         depth: int = 4,

@@ -19,7 +19,7 @@ from ansatz.networks.grid_layers import (
     max_pool,
     readout,
 )
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 
 class DenseLayer(nn.Module):
@@ -121,7 +121,7 @@ class DenseNet121(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         stem: Literal["imagenet", "small"] = "imagenet",

@@ -14,7 +14,7 @@ from ansatz.networks.grid_layers import (
     transposed_convolution,
 )
 from ansatz.networks.unet import Norm, double_convolution
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 
 class FCN(nn.Module):
@@ -59,7 +59,7 @@ class FCN(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         depth: int = 5,

@@ -18,7 +18,7 @@ from ansatz.networks.grid_layers import (
     max_pool,
     readout,
 )
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 
 class Branches(NamedTuple):
@@ -232,7 +232,7 @@ class GoogLeNet(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         auxiliary: bool = True,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ansatz.errors import UsageError
 from ansatz.layers.limits import require_whole
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs, InputSpec
 
 _FORMATS = {4: torch.channels_last, 5: torch.channels_last_3d}
 
@@ -61,7 +61,7 @@ class GridInputs(NamedTuple):
 
 def read_grid(
     owner: str,
-    inputs: InputSpec | int,
+    inputs: Inputs,
     *,
     dimensions: tuple[int, ...] = (1, 2, 3),
     least: int = 1,
@@ -80,7 +80,7 @@ def read_grid(
 
     Example:
         >>> from ansatz.networks import read_grid
-        >>> from ansatz.spec import InputSpec
+        >>> from ansatz.spec import Inputs, InputSpec
         >>> read_grid("lenet5", InputSpec.grid(1, 28, 28))
         GridInputs(channels=1, size=(28, 28), dimensions=2)
         >>> read_grid("vgg16", InputSpec.grid(1, 28, 28), least=32)

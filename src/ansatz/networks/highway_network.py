@@ -12,7 +12,7 @@ from ansatz.layers.residual import Highway
 from ansatz.networks.grid_inputs import read_grid, require_grid, require_size
 from ansatz.networks.grid_layers import adaptive_pool, convolution, max_pool, readout
 from ansatz.networks.inputs import MAX_DEPTH
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 Kind = Literal["convolutional", "dense"]
 
@@ -107,7 +107,7 @@ class HighwayNetwork(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         kind: Kind = "convolutional",

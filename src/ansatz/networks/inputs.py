@@ -11,7 +11,7 @@ from ansatz.errors import UsageError
 from ansatz.layers.embedding import CategoryEmbedding
 from ansatz.layers.limits import require_whole
 from ansatz.layers.registry import numeric_embeddings
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs, InputSpec
 
 MAX_DEPTH = 1_000  # hidden layers
 MAX_BYTES = 2**31  # parameters and buffers that a name on the command line may ask for
@@ -70,7 +70,7 @@ class TableInputs(nn.Module):
     Example:
         >>> import torch
         >>> from ansatz.networks import TableInputs
-        >>> from ansatz.spec import InputSpec
+        >>> from ansatz.spec import Inputs, InputSpec
         >>> entrance = TableInputs("mlp", InputSpec(features=2, cardinalities=(4,)), category_dim=3)
         >>> entrance(torch.randn(5, 2), torch.ones(5, 1, dtype=torch.long)).shape
         torch.Size([5, 5])
@@ -79,7 +79,7 @@ class TableInputs(nn.Module):
     def __init__(
         self,
         owner: str,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         *,
         numeric: str | None = None,
         numeric_options: Mapping[str, Any] | None = None,

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ansatz.errors import UsageError
 from ansatz.networks.registry import create
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs, InputSpec
 
 BODIES = {"vector": "mlp", "grid": "small_resnet"}  # by the structure of a part
 
@@ -34,7 +34,7 @@ class Joined(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         features: int = 32,

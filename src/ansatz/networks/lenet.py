@@ -13,7 +13,7 @@ from ansatz.layers.limits import require_whole
 from ansatz.layers.schemes import draw_normal
 from ansatz.networks.grid_inputs import read_grid, require_size
 from ansatz.networks.grid_layers import average_pool, convolution, max_pool, readout
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 # Which of the 6 maps of S2 each of the 16 maps of C3 sees: table I of the paper.
 C3_TABLE = (
@@ -52,7 +52,7 @@ class LeNet5(nn.Module):
 
     Example:
         >>> from ansatz.networks import LeNet5
-        >>> from ansatz.spec import InputSpec
+        >>> from ansatz.spec import Inputs, InputSpec
         >>> network = LeNet5(InputSpec.grid(1, 28, 28), 10)
         >>> sum(p.numel() for p in network.parameters())
         61706
@@ -68,7 +68,7 @@ class LeNet5(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         classic: bool = False,

@@ -9,10 +9,11 @@ from ansatz.errors import UsageError
 from ansatz.layers.embedding import CategoryEmbedding
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
+from ansatz.layers.link import LINKS
 from ansatz.networks.grid_inputs import read_grid, require_grid, require_size
 from ansatz.networks.grid_layers import adaptive_pool, convolution
 from ansatz.networks.inputs import require_columns, require_vector
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs, InputSpec
 
 
 class Linear(nn.Module):
@@ -27,6 +28,9 @@ class Linear(nn.Module):
     Args:
         inputs: the columns, or their number :math:`D`.
         outputs: :math:`P`.
+        link: of the mean to the first output, where it is not the likelihood's own: the output is
+            mapped to the likelihood's raw number.
+        own_link: the likelihood's, which ``link`` takes the place of.
         generator: accepted like every network's; nothing is drawn.
 
     Attributes:
@@ -51,14 +55,19 @@ class Linear(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
+        link: str | None = None,
+        own_link: str | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         spec = InputSpec.of(inputs)
         require_vector("linear", spec)
+        if link is not None and link not in LINKS.get(str(own_link), {}):
+            raise UsageError(f"linear: no link '{link}' in the place of '{own_link}'.")
+        self.link, self.own_link = link, own_link
         self.features, self.outputs, self.dropout = spec.features, outputs, 0.0
         self.hidden, self.activation = nn.ModuleList(), nn.Identity()
         self.output = affine(spec.features, outputs, init="zeros", generator=generator)
@@ -68,15 +77,19 @@ class Linear(nn.Module):
 
     @property
     def is_plain(self) -> bool:
-        """True without categorical columns: then it is one ``torch.nn.Linear``."""
-        return self.levels is None
+        """True without categorical columns and links: then it is one ``torch.nn.Linear``."""
+        return self.levels is None and self.link is None
 
     def forward(self, x: Tensor, codes: Tensor | None = None) -> Tensor:
         require_columns("linear", self.features, self.levels is not None, x, codes)
-        if self.levels is None or codes is None:
-            return self.output(x)
-        effects = self.levels(codes).unflatten(-1, (-1, self.outputs))  # (B, C, P)
-        return self.output(x) + effects.sum(-2)
+        predictor = self.output(x)
+        if self.levels is not None and codes is not None:
+            effects = self.levels(codes).unflatten(-1, (-1, self.outputs))  # (B, C, P)
+            predictor = predictor + effects.sum(-2)
+        if self.link is None:
+            return predictor
+        first = LINKS[str(self.own_link)][self.link].to_raw(predictor[:, :1])
+        return torch.cat([first, predictor[:, 1:]], 1)
 
 
 class LinearGrid(nn.Module):
@@ -101,7 +114,7 @@ class LinearGrid(nn.Module):
 
     Example:
         >>> from ansatz.networks import LinearGrid
-        >>> from ansatz.spec import InputSpec
+        >>> from ansatz.spec import Inputs, InputSpec
         >>> LinearGrid(InputSpec.grid(3, 224, 224), 10).pooled_size
         (32, 32)
     """
@@ -110,7 +123,7 @@ class LinearGrid(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         limit: int = 4096,
@@ -182,7 +195,7 @@ class LinearPixels(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         kernel: int = 5,

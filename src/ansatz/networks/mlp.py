@@ -14,7 +14,7 @@ from ansatz.layers.norm import Norm
 from ansatz.layers.registry import activations
 from ansatz.layers.residual import Highway, Residual
 from ansatz.networks.inputs import TableInputs, check_widths
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 Connection = Literal["plain", "residual", "dense", "highway"]
 
@@ -73,7 +73,7 @@ class MLP(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         widths: Sequence[int] = (128, 128),

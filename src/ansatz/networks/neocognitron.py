@@ -11,7 +11,7 @@ from ansatz.errors import UsageError
 from ansatz.layers.limits import require_whole
 from ansatz.networks.grid_inputs import read_grid, require_grid
 from ansatz.networks.grid_layers import adaptive_pool, readout
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 _WINDOW = 5  # pixels along each axis that an S-cell and a C-cell see
 _DISTANCE = 1.5  # of the two edges of a contour from its middle, in pixels
@@ -128,7 +128,7 @@ class Neocognitron(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         stages: int = 3,

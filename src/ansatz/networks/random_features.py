@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from ansatz.layers.init import affine
 from ansatz.layers.random_features import Kind, RandomFeatures
 from ansatz.networks.inputs import TableInputs
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 
 class RandomFeatureNetwork(nn.Module):
@@ -43,7 +43,7 @@ class RandomFeatureNetwork(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         features: int = 1024,

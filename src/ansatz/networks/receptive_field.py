@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ansatz.errors import UsageError
 from ansatz.networks.fields.receptive_fields import LEAD, Fields
 from ansatz.networks.trace import trace
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ReceptiveField:
 
 def receptive_field(
     network: nn.Module,
-    inputs: InputSpec | Tensor | tuple[Tensor, ...],
+    inputs: Inputs | Tensor | tuple[Tensor, ...],
     *,
     layer: str | None = None,
 ) -> ReceptiveField:
@@ -80,7 +80,7 @@ def receptive_field(
     Example:
         >>> from torch.nn import Conv2d, MaxPool2d, Sequential
         >>> from ansatz.networks import receptive_field
-        >>> from ansatz.spec import InputSpec
+        >>> from ansatz.spec import Inputs, InputSpec
         >>> network = Sequential(Conv2d(1, 6, 5), MaxPool2d(2), Conv2d(6, 16, 5), MaxPool2d(2))
         >>> field = receptive_field(network, InputSpec.grid(1, 32, 32))  # LeNet-5
         >>> field.size, field.stride, field.of(1, 0)

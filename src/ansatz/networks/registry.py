@@ -8,7 +8,7 @@ from torch import nn
 from ansatz.layers.limits import require_whole
 from ansatz.networks.inputs import check_size
 from ansatz.registry import Registry
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs, InputSpec
 
 registry = Registry(
     "network",
@@ -49,7 +49,7 @@ register = registry.register
 
 def create(
     name: str,
-    inputs: InputSpec | int,
+    inputs: Inputs,
     outputs: int,
     generator: torch.Generator | None = None,
     **options: Any,

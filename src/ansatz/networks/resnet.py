@@ -10,7 +10,7 @@ from ansatz.layers.limits import require_whole
 from ansatz.networks.grid_inputs import read_grid, require_grid
 from ansatz.networks.grid_layers import adaptive_pool, batch_norm, convolution, max_pool, readout
 from ansatz.networks.resnet_blocks import BasicBlock, Bottleneck, zero_last_norms
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 Stem = Literal["imagenet", "small"]
 
@@ -37,7 +37,7 @@ class ResNet(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         stem: Stem = "imagenet",

@@ -13,7 +13,7 @@ from ansatz.layers.limits import require_whole
 from ansatz.networks.grid_inputs import read_grid, require_grid
 from ansatz.networks.grid_layers import convolution, max_pool
 from ansatz.networks.inputs import check_widths
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 _CONVOLVE = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 _POOL = {1: functional.max_pool1d, 2: functional.max_pool2d, 3: functional.max_pool3d}
@@ -71,7 +71,7 @@ class SlidingWindow(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         widths: Sequence[int] = (48, 48, 48),

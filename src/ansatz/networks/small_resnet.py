@@ -10,7 +10,7 @@ from ansatz.layers.limits import require_whole
 from ansatz.networks.grid_inputs import read_grid, require_grid
 from ansatz.networks.grid_layers import adaptive_pool, batch_norm, convolution, readout
 from ansatz.networks.resnet_blocks import BasicBlock, zero_last_norms
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 
 class SmallResNet(nn.Module):
@@ -40,7 +40,7 @@ class SmallResNet(nn.Module):
     Example:
         >>> import torch
         >>> from ansatz.networks import SmallResNet
-        >>> from ansatz.spec import InputSpec
+        >>> from ansatz.spec import Inputs, InputSpec
         >>> SmallResNet(InputSpec.grid(1, 50), 2, depth=8)(torch.randn(3, 1, 50)).shape
         torch.Size([3, 2])
 
@@ -53,7 +53,7 @@ class SmallResNet(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         depth: int = 20,

@@ -9,7 +9,7 @@ from torch.nn.utils import parametrize
 
 from ansatz.networks.receptive_field import field_of
 from ansatz.networks.trace import Trace, trace
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 
 class LayerRow(NamedTuple):
@@ -90,7 +90,7 @@ def _product(sizes: tuple[int, ...]) -> str:
     return " x ".join(str(size) for size in sizes)
 
 
-def summary(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Summary:
+def summary(network: nn.Module, inputs: Inputs | Tensor | tuple[Tensor, ...]) -> Summary:
     """Lists the layers of ``network`` with shapes, parameters, work and receptive fields.
 
     It is run once on zeros, evaluating, without gradients; its modes are restored afterwards. A

@@ -16,7 +16,7 @@ from ansatz.errors import UsageError
 from ansatz.layers.mode import evaluation_mode
 from ansatz.networks.fields import Fields, fields_of
 from ansatz.networks.fields.receptive_fields import tensors
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs, InputSpec
 
 
 class ModuleCall(NamedTuple):
@@ -37,7 +37,7 @@ class Trace(NamedTuple):
     depth: int  # layers of weights on the longest way from the input to the output
 
 
-def trace(network: nn.Module, inputs: InputSpec | int | Tensor | tuple[Tensor, ...]) -> Trace:
+def trace(network: nn.Module, inputs: Inputs | Tensor | tuple[Tensor, ...]) -> Trace:
     """Runs ``network`` once, evaluating and without gradients, and watches.
 
     Its modes are restored afterwards. Of a grid ``(B, C, *size)`` it is followed which pixels each
@@ -71,13 +71,14 @@ def _arguments(network: nn.Module, inputs: Any) -> tuple[Any, ...]:
     if isinstance(inputs, Tensor):
         return (inputs,)
     if isinstance(inputs, tuple | list):
-        if inputs and all(isinstance(each, int) for each in inputs):
+        if len(inputs) == 4 and all(isinstance(each, int) for each in inputs):
             shape = ", ".join(map(str, inputs))
             raise UsageError(
                 f"({shape}) may be with or without a batch: give InputSpec.grid(C, *size), or a "
                 f"tensor, torch.zeros({shape})."
             )
-        return tuple(inputs)
+        if not inputs or not isinstance(inputs[0], int):
+            return tuple(inputs)
     spec = InputSpec.of(inputs)
     like = next(iter([*network.parameters(), *network.buffers()]), torch.empty(0))
     if spec.structure == "grid" and not spec.size:

@@ -19,7 +19,7 @@ from ansatz.networks.grid_layers import (
     pad_to_multiple,
     transposed_convolution,
 )
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 Up = Literal["transposed", "upsample"]
 Doubling = Literal["after", "before"]
@@ -63,7 +63,7 @@ class UNet(nn.Module):
     Example:
         >>> import torch
         >>> from ansatz.networks import UNet
-        >>> from ansatz.spec import InputSpec
+        >>> from ansatz.spec import Inputs, InputSpec
         >>> UNet(InputSpec.grid(3, 30, 41), 2, depth=2, width=4)(torch.randn(1, 3, 30, 41)).shape
         torch.Size([1, 2, 30, 41])
 
@@ -78,7 +78,7 @@ class UNet(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         depth: int = 4,
@@ -261,7 +261,7 @@ class UNet3d(UNet):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         depth: int = 3,

@@ -7,7 +7,7 @@ from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
 from ansatz.networks.grid_inputs import read_grid, require_grid
 from ansatz.networks.grid_layers import adaptive_pool, batch_norm, convolution, max_pool, readout
-from ansatz.spec import InputSpec
+from ansatz.spec import Inputs
 
 _LEAST = 32  # five pools halve it
 
@@ -31,7 +31,7 @@ class VGG(nn.Module):
 
     def __init__(
         self,
-        inputs: InputSpec | int,
+        inputs: Inputs,
         outputs: int,
         *,
         width: int = 64,

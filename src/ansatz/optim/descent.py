@@ -9,7 +9,9 @@ from torch import Tensor
 from ansatz.errors import UsageError
 
 
-class _Descent(torch.optim.Optimizer):
+class Descent(torch.optim.Optimizer):
+    """Moves each parameter by its gradient; a subclass defines the move."""
+
     @torch.no_grad()
     def step(self, closure: Callable[[], Tensor] | None = None) -> Any:  # type: ignore[override]
         """One move; ``closure`` may recompute the gradient."""
@@ -21,10 +23,14 @@ class _Descent(torch.optim.Optimizer):
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     self._move(parameter, parameter.grad, group)
+            self._finish(group)
         return loss
 
     def _move(self, parameter: Tensor, g: Tensor, group: dict[str, Any]) -> None:
         raise NotImplementedError
+
+    def _finish(self, group: dict[str, Any]) -> None:
+        """Does what concerns all parameters of a group, after their moves."""
 
 
 def momentum(
@@ -88,7 +94,7 @@ def nesterov(
     return torch.optim.SGD(parameters, lr, nesterov=True, **options)
 
 
-class HeavyBall(_Descent):
+class HeavyBall(Descent):
     r"""Gradient descent that keeps part of its last move.
 
     .. math:: \theta_{t+1} = \theta_t - \eta \nabla h(\theta_t) + \beta (\theta_t - \theta_{t-1})
@@ -129,7 +135,7 @@ class HeavyBall(_Descent):
         parameter.add_(move)
 
 
-class SignDescent(_Descent):
+class SignDescent(Descent):
     r"""Every coordinate moves by the rate, against its gradient's sign.
 
     .. math:: \theta \leftarrow \theta - \eta \frac{g}{\sqrt{g^2} + \epsilon}
@@ -181,7 +187,7 @@ def soft_threshold(x: Tensor, threshold: float) -> Tensor:
     return torch.sign(x) * (x.abs() - threshold).clamp(min=0)
 
 
-class ProximalSGD(_Descent):
+class ProximalSGD(Descent):
     r"""Gradient descent on the loss, then the exact minimiser of the penalty nearby.
 
     .. math::

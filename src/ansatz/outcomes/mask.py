@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz import likelihoods
-from ansatz.data import Cleaning
+from ansatz.data import Cleaning, components
 from ansatz.data.batch import UNLABELLED
 from ansatz.data.grids import Grids, Masks
 from ansatz.data.grids.masks import are_colours
@@ -47,6 +47,7 @@ class Mask(Outcome):
     report: ClassVar[str] = "ansatz.outcomes.report.mask:MaskReport"
     axis: ClassVar[str] = "element"
     is_quantity: ClassVar[bool] = False
+    frame_options: ClassVar[frozenset[str]] = frozenset({"instances"})
     settings: ClassVar[frozenset[str]] = frozenset({"clean", "symmetry", "tile"})
     outputs: ClassVar[Mapping[str, str]] = {**Outcome.outputs, "probabilities": PROBABILITIES}
     intervals: ClassVar[Mapping[str, str]] = {"probabilities": NO_INTERVAL}
@@ -201,7 +202,10 @@ class Mask(Outcome):
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         labels = self.point(model.predictive(rows.rows, rows.offset))
         pixels = labels.reshape(len(labels), -1)
-        return {f"share_{name}": (pixels == name).mean(axis=1) for name in self.labels}
+        found = {f"share_{name}": (pixels == name).mean(axis=1) for name in self.labels}
+        for name in self.labels[1:] if options.get("instances") else ():
+            found[f"objects_{name}"] = [len(components(each == name)[1]) for each in labels]
+        return found
 
     # On disk.
 

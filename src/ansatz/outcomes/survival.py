@@ -10,6 +10,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from ansatz.data import Column
+from ansatz.data.categorical import sort_levels, spelled
+from ansatz.data.columns import stratum_codes
 from ansatz.errors import UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Predictive
@@ -65,6 +68,7 @@ class SurvivalTime(Outcome):
     def __init__(self) -> None:
         self.names: list[str] = []
         self.causes = 1
+        self.strata: list[str] = []
 
     @classmethod
     def check_columns(
@@ -88,15 +92,32 @@ class SurvivalTime(Outcome):
         if reset:
             self.causes = max(1, int(outcomes[:, 2].max())) if len(outcomes) else 1
             self.names = [str(getattr(y, "attrs", {}).get("name", "time"))]
-        target = TargetSpec(event=(3,))
-        return survival_target(self.likelihood(settings, target, few=False), outcomes), target
+        likelihood = self.likelihood(settings, TargetSpec(event=(3,)), few=False)
+        found = survival_target(likelihood, outcomes)
+        strata = y["strata"] if isinstance(y, pd.DataFrame) and "strata" in y else None
+        if reset:
+            self.strata = [] if strata is None else sort_levels(spelled(strata)[1])
+        if self.strata:
+            found = np.column_stack([found, self._stratum(likelihood, strata)])
+        return found, TargetSpec(event=(found.shape[1],))
+
+    def _stratum(self, likelihood: Likelihood, strata: Any) -> NDArray[np.int64]:
+        """The code of each row's stratum; only Cox has baselines to choose from."""
+        if not isinstance(likelihood, Cox):
+            raise UsageError(f"--strata goes with --likelihood cox, not with {likelihood.name}.")
+        if strata is None:
+            raise UsageError("the model has strata: the outcomes need the column of the strata.")
+        column = Column(name=str(strata.name), role="stratum", levels=tuple(self.strata))
+        codes = stratum_codes(strata.to_frame(), [column])
+        assert codes is not None
+        return codes
 
     def content(self, y: Tensor, settings: Settings) -> NDArray[Any]:
         """(lower, upper, entry) under every likelihood: some take (time, cause, entry)."""
         found: NDArray[Any] = y.numpy()
         if settings.likelihood_name not in ("cox", "discrete_hazard"):
             return found
-        time, cause, entry = found.T
+        time, cause, entry = found[:, :3].T
         return np.stack([time, np.where(cause > 0, time, np.inf), entry], axis=1)
 
     def likelihood(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
@@ -264,16 +285,18 @@ class SurvivalTime(Outcome):
     # On disk.
 
     def target(self, likelihood: Likelihood) -> TargetSpec:
-        return TargetSpec(event=(3,))
+        return TargetSpec(event=(4 if self.strata else 3,))
 
     def state(self) -> dict[str, Any]:
-        return {"names": self.names, "causes": self.causes}
+        found: dict[str, Any] = {"names": self.names, "causes": self.causes}
+        return {**found, "strata": self.strata} if self.strata else found
 
     def tensors(self) -> dict[str, Tensor]:
         return self.followed.tensors()  # scores of censored rows need the training rows' censoring
 
     def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         self.names, self.causes = list(state["names"]), int(state["causes"])
+        self.strata = [str(level) for level in state.get("strata", [])]
         self.followed = Followed.of_tensors(dict(tensors))
 
 

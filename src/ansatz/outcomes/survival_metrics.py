@@ -136,8 +136,11 @@ def _late(y: Tensor) -> Tensor | None:
 
 
 def risk_of(likelihood: Likelihood, raw: Tensor, horizon: float) -> Tensor:
-    """A number per row, higher for earlier events."""
-    if isinstance(likelihood, Cox):
+    """A number per row, higher for earlier events.
+
+    Log-risks of different strata do not compare: then it is that of the curves.
+    """
+    if isinstance(likelihood, Cox) and raw.shape[-1] == 1:
         return raw[:, 0]
     with torch.no_grad():
         mean = restricted_mean(likelihood.distribution(raw), horizon)

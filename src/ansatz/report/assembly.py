@@ -33,7 +33,7 @@ def headline(evidence: Evidence) -> list[str]:
         f"{likelihood_name(evidence)} {kind}, evaluated on {number(len(evidence.weight))} "
         f"{evidence.rows_called}:"
     )
-    beats = verdict(evidence, "linear") or verdict(evidence, "constant")
+    beats = verdict(evidence)
     if not beats:
         beats = "there is no baseline to compare it with."
     calibration = evidence.outcome_report.calibration(evidence)

@@ -35,6 +35,7 @@ class Response(NamedTuple):
 
 # Each is None where it does not apply to the likelihood.
 _CHAPTERS = [
+    Chapter(29, "predicted and observed", "ansatz.report.observed:section"),
     Chapter(30, "probability integral transform", "ansatz.report.pit:section"),
     Chapter(31, "distributions of vectors", "ansatz.report.vectors:section"),
     Chapter(32, "errors of direction", "ansatz.report.vectors:directions_section"),

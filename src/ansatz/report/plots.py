@@ -33,7 +33,7 @@ def plot_history(history: "History") -> "Figure":
     return _drawn([lambda axes: _draw_training(axes, history)])
 
 
-def plot_fit(fit: Any, what: Plot | None = None) -> "Figure":
+def plot_fit(fit: Any, what: str | None = None) -> "Figure":
     """Draws a fit on its test rows; its training alone needs no rows.
 
     Args:
@@ -47,7 +47,7 @@ def plot_fit(fit: Any, what: Plot | None = None) -> "Figure":
     return _plot(fit.fitted, replayed(replay(fit)), what)
 
 
-def plot_model(model: Any, X: Any, y: Any, what: Plot | None = None) -> "Figure":
+def plot_model(model: Any, X: Any, y: Any, what: str | None = None) -> "Figure":
     """Draws a fitted estimator on rows with outcomes.
 
     Args:
@@ -59,7 +59,7 @@ def plot_model(model: Any, X: Any, y: Any, what: Plot | None = None) -> "Figure"
     return _plot(model.model_, None if X is None else gather(model, X, y), what)
 
 
-def _plot(model: Any, evidence: Evidence | None, what: Plot | None) -> "Figure":
+def _plot(model: Any, evidence: Evidence | None, what: str | None) -> "Figure":
     if what is not None and what not in get_args(Plot):
         raise UsageError(f"plot draws {', '.join(get_args(Plot))}, not {what!r}.")
     found: dict[str, Sequence[Drawing]] = {"training": (), "observed": (), "calibration": ()}

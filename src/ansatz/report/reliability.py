@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ansatz.figures.number_format import printable
+from ansatz.figures.number_format import percent, printable
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, PALETTE, figure, to_svg
 from ansatz.metrics import ece
@@ -154,6 +154,7 @@ def section(evidence: Evidence) -> Section | None:
         parts += _curves(separate, rocs, weight, evidence.group)
     if not evidence.contribution.draws_confusion:
         parts.append(_confusion_table(evidence, weight))
+    parts.append(_class_table(evidence, weight))
     return Section("Reliability of the probabilities", _lead(asked, brier, found), parts)
 
 
@@ -303,21 +304,49 @@ def _area(curve: ThresholdCurve) -> list[str]:
     return [f"{curve.area:.3f}", f"{curve.low:.3f} to {curve.high:.3f}"]
 
 
-def _confusion_table(evidence: Evidence, weight: Numbers) -> Table:
+def _confused(evidence: Evidence, weight: Numbers) -> tuple[list[str], Numbers, NDArray[np.intp]]:
+    """Names the classes, counts rows by class and predicted class, and chooses those to show."""
     probs, code = class_probabilities(evidence)
     labels = evidence.classes
     names = [
         printable(name, 20) for name in (labels if labels is not None else range(len(probs.T)))
     ]
     counts = confusion(code, probs.argmax(1), probs.shape[1], weight)
-    chosen = np.sort(np.argsort(-counts.sum(1), kind="stable")[: MOST * 2])
+    return names, counts, np.sort(np.argsort(-counts.sum(1), kind="stable")[: MOST * 2])
+
+
+def _class_table(evidence: Evidence, weight: Numbers) -> Table:
+    names, counts, chosen = _confused(evidence, weight)
+    rows: list[list[str | float | int | None]] = []
+    for k in chosen:
+        hits, rows_of, predicted = counts[k, k], counts[k].sum(), counts[:, k].sum()
+        total = int(rows_of) if float(rows_of).is_integer() else float(rows_of)
+        both = rows_of + predicted
+        rows.append(
+            [
+                names[k],
+                total,
+                percent(hits / predicted) if predicted > 0 else None,
+                percent(hits / rows_of) if rows_of > 0 else None,
+                percent(2 * hits / both) if both > 0 else None,
+            ]
+        )
+    return Table(
+        ["class", "rows", "precision", "recall", "F1"],
+        rows,
+        "By the most probable class. Precision: the share of the rows predicted to be of a class "
+        "that are. Recall (sensitivity): the share of its rows that are predicted to be. F1: their "
+        "harmonic mean.",
+    )
+
+
+def _confusion_table(evidence: Evidence, weight: Numbers) -> Table:
+    names, counts, chosen = _confused(evidence, weight)
     rows: list[list[str | float]] = []
     for k in chosen:
-        total = counts[k].sum()
-        right = f"{100 * counts[k, k] / total:.1f} %" if total > 0 else "–"
         cells = [int(v) if float(v).is_integer() else float(v) for v in counts[k, chosen]]
-        rows.append([names[k], *cells, right])
-    head = ["is \\ predicted", *(names[k] for k in chosen), "recall"]
+        rows.append([names[k], *cells])
+    head = ["is \\ predicted", *(names[k] for k in chosen)]
     rest = len(counts) - len(chosen)
     more = f" {rest} rarer classes are left out." if rest else ""
     return Table(head, rows, f"Rows of each class by their most probable class.{more}")

@@ -23,12 +23,26 @@ FEW = 100  # rows below which a standard error is not reliable
 COLOURS = {"model": MODEL, "linear": LINEAR, "constant": INK, "boosted trees": THIRD}
 
 
-def verdict(evidence: Evidence, baseline: str = "linear") -> str:
-    """Writes whether the model beats a baseline; empty without that baseline."""
-    first = next((c for c in compare(evidence) if baseline in c.better), None)
+def best_baseline(evidence: Evidence) -> str | None:
+    """Finds the baseline with the best score in the first metric; None without a baseline."""
+    first = next((c for c in compare(evidence) if c.better), None)
     if first is None:
+        return None
+    return min(first.better, key=lambda name: first.better[name].value)
+
+
+def verdict(evidence: Evidence) -> str:
+    """Writes whether the model beats the best of its baselines; empty without a baseline."""
+    baseline = best_baseline(evidence)
+    first = next((c for c in compare(evidence) if baseline in c.better), None)
+    if baseline is None or first is None:
         return ""
-    names = {"linear": "the linear model of its likelihood", "constant": "the constant model"}
+    names = {
+        "linear": "the linear model of its likelihood",
+        "constant": "the constant model",
+    }
+    if len(first.better) > 1 + ("constant" in first.better):
+        names = {name: f"the best baseline ({names.get(name, name)})" for name in first.better}
     count = float(evidence.weight.sum())
     better = first.better[baseline]
     return assess_difference(
@@ -126,12 +140,7 @@ def section(evidence: Evidence) -> Section | None:
             )
         )
     parts += [Text(note, "note") for note in found.notes]
-    first = [verdict(evidence, name) for name in names[1:]]
-    lead = " ".join(
-        sentence
-        for sentence in (first[:1] or [f"Metrics on the test {evidence.unit.many}."])
-        if sentence
-    )
+    lead = verdict(evidence) or f"Metrics on the test {evidence.unit.many}."
     return Section("Scores", lead, parts)
 
 
@@ -147,7 +156,7 @@ def _score_table(comparisons: list[MetricComparison], names: list[str], unit: st
         ["metric", *names],
         rows,
         f"On the test {unit}, ± one standard error; ↑ higher is better, ↓ lower is better."
-        + f" The linear and the constant model have the same likelihood and training {unit}."
+        + f" All models have the same training {unit}; the notes say which distribution each has."
         * (len(names) > 1),
     )
 

@@ -1,5 +1,6 @@
 """Callbacks of a fit: a bar, lines for a log, TensorBoard, gradual unfreezing."""
 
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -13,8 +14,6 @@ from ansatz.networks.transfer import freeze, layer_groups
 from ansatz.training.run import Callback, History, Record, Run
 
 Level = Literal["auto", 0, 1, 2]
-
-MOST_LINES = 20
 
 
 class ProgressBar(Callback):
@@ -35,10 +34,8 @@ class ProgressBar(Callback):
         now = time.monotonic()
         if now >= self._next:
             self._next = now + self.interval
-            done, seconds = run.number - self._first, now - self._start
-            left = seconds / done * (run.total - run.number) if run.total < sys.maxsize else None
             text = _where(run) + f"  loss {logs['loss']:.4g}" + _valid(run.history)
-            self._draw(text + (f"  {_time(left)} left" if left is not None else ""))
+            self._draw(text + _left(run, self._first, now - self._start))
 
     def on_end(self, run: Run, history: History) -> None:
         """The last state of the line, which stays."""
@@ -47,36 +44,41 @@ class ProgressBar(Callback):
         self.stream.flush()
 
     def _draw(self, text: str) -> None:
-        text = text[:110]
+        text = text[: min(110, shutil.get_terminal_size((111, 24)).columns - 1)]
         self.stream.write("\r" + text.ljust(self._width))
         self.stream.flush()
         self._width = len(text)
 
 
 class Lines(Callback):
-    """Writes about twenty lines in all, one per evaluation, for a log."""
+    """Writes a line every ten seconds, later one per 5 % of the time, and a last one, for a log."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, interval: float = 10.0) -> None:
         self.stream = stream or sys.stderr
-        self._next = 0
+        self.interval = interval
+        self._start, self._first = time.monotonic(), 0
+        self._next = self._start + interval
 
-    def on_evaluation(self, run: Run, record: Record) -> None:
-        """Writes the line unless the last one was just now, measured by the budget."""
-        if run.number < self._next:
+    def on_start(self, run: Run) -> None:
+        """Starts the clock; a resumed run has steps behind it that took no time here."""
+        self._start, self._first = time.monotonic(), run.number
+        self._next = self._start + self.interval
+
+    def on_step(self, run: Run, logs: dict[str, float]) -> None:
+        """Writes a line when it is time, with an estimate of the time that is left."""
+        now = time.monotonic()
+        if now < self._next:
             return
-        if run.total < sys.maxsize:
-            self._next = run.number + max(1, run.total // (MOST_LINES - 1))
-        else:  # no end in sight: each line waits twice as long
-            self._next = 2 * run.number
-        running = record.get("running_loss")
-        loss = "" if running is None else f"  loss {running:.4g} (running)"
-        text = f"{_where(run)}{loss}{_valid(run.history)}  {_time(float(record['seconds'] or 0))}"
-        self.stream.write(text + "\n")
-        self.stream.flush()
+        self._next = now + max(self.interval, (now - self._start) / 20)
+        text = _where(run) + f"  loss {logs['loss']:.4g}" + _valid(run.history)
+        self._write(text + _left(run, self._first, now - self._start))
 
     def on_end(self, run: Run, history: History) -> None:
         """How it ended."""
-        self.stream.write(_summary(history) + "\n")
+        self._write(_summary(history))
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text + "\n")
         self.stream.flush()
 
 
@@ -145,15 +147,24 @@ def _valid(history: History) -> str:
     return f"  valid {last['valid_loss']:.4g}{' *' if last.get('best') else ''}"
 
 
+def _left(run: Run, first: int, seconds: float) -> str:
+    """The time that the other steps will take at most: patience may end the training earlier."""
+    done = run.number - first
+    if run.total == sys.maxsize or not done:
+        return ""
+    return f"  at most {time_words(seconds / done * (run.total - run.number))} left"
+
+
 def _summary(history: History) -> str:
     best = ""
     if history.best_loss is not None:
         best = f", best valid loss {history.best_loss:.4g} at step {history.best_step}"
     why = history.stop_reason
-    return f"stopped after step {history.steps} ({why}){best}, {_time(history.seconds)}"
+    return f"stopped after step {history.steps} ({why}){best}"
 
 
-def _time(seconds: float) -> str:
+def time_words(seconds: float) -> str:
+    """Writes a duration: 3.2 s, 1:05 min, 2:03:04."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, seconds = divmod(int(seconds), 60)

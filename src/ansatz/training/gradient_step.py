@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +25,8 @@ from ansatz.training.processes.gradients import (
     shard_optimizer,
 )
 from ansatz.training.processes.group import Processes
+from ansatz.training.recomputation import recomputing, segments
+from ansatz.training.torch_losses import as_objective
 
 _log = logging.getLogger(__name__)
 
@@ -49,12 +52,16 @@ class GradientStep:
 
     Args:
         network: gives raw from the inputs of a batch.
-        objective: ``objective(network, batch) -> Loss(total, count)``.
+        objective: ``objective(network, batch) -> Loss(total, count)``; or a likelihood, a torch
+            loss (``nn.MSELoss()``), or a function of network and batch that gives the mean loss.
         optimizer: over the parameters of the network, and of the objective if it learns any.
         schedule: step number -> multiplier of each group's own rate.
         clip: bound on the global norm of the gradient.
         accumulate: micro-batches per batch.
         penalty: ``penalty(network) -> scalar``, added once per update, not once per micro-batch.
+        recompute: gradient checkpointing: the blocks of the network forget their activations and
+            compute them again in the backward pass. The same gradients in less memory, at the
+            price of a second forward pass.
 
     Example:
         >>> import torch
@@ -73,14 +80,20 @@ class GradientStep:
     def __init__(
         self,
         network: nn.Module,
-        objective: nn.Module,
+        objective: nn.Module | Callable[..., Any],
         optimizer: torch.optim.Optimizer,
         *,
         schedule: Callable[[int], float] | None = None,
         clip: float | None = None,
         accumulate: int = 1,
         penalty: Callable[[nn.Module], Tensor] | None = None,
+        recompute: bool = False,
     ) -> None:
+        objective = as_objective(objective)
+        if recompute and not segments(network):
+            raise UsageError(
+                f"{type(network).__name__} has no blocks of layers: recompute would save nothing."
+            )
         if accumulate < 1:
             raise UsageError(f"accumulate must be at least 1, got {accumulate}.")
         if clip is not None and not clip > 0:
@@ -91,7 +104,7 @@ class GradientStep:
             raise UsageError(f"{type(optimizer).__name__} needs the graph of the loss: NewtonStep.")
         self.network, self.objective, self.optimizer = network, objective, optimizer
         self.schedule, self.clip, self.penalty = schedule, clip, penalty
-        self.accumulate, self.evaluation_parts = accumulate, 1
+        self.accumulate, self.evaluation_parts, self.recompute = accumulate, 1, recompute
         self.processes: Processes | None = None  # who else trains these weights
         self.number = 0  # updates so far
         self.notes: list[str] = []  # what happened on the way that a user should know
@@ -111,12 +124,10 @@ class GradientStep:
             self.network.train()
         if not self.objective.training:
             self.objective.train()
-        if self._needs_closure:
-            logs = self._closure_step(batch)
-        else:
-            logs = self._gradient(batch)
-            if logs["count"] > 0:  # a batch without a single observed outcome changes nothing
-                self._update()
+        with recomputing(self.network) if self.recompute else nullcontext():
+            logs = self._closure_step(batch) if self._needs_closure else self._gradient(batch)
+        if not self._needs_closure and logs["count"] > 0:  # no observed outcome changes nothing
+            self._update()
         self.number += 1
         return logs
 

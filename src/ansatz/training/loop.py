@@ -14,6 +14,7 @@ from ansatz.errors import AnsatzError, ModelError
 from ansatz.storage import load_into
 from ansatz.storage.decoding import decoding
 from ansatz.storage.run_folder import RunFolder, Saved
+from ansatz.training.early_stopping import EarlyStopping, Stopping
 from ansatz.training.loop_state import LoopState
 from ansatz.training.machine import (
     Signals,
@@ -29,12 +30,10 @@ from ansatz.training.processes.group import Processes
 from ansatz.training.run import (
     Averaging,
     Callbacks,
-    EarlyStopping,
     History,
     Record,
     Run,
     Snapshot,
-    Stopping,
     moving,
     restore,
     snapshot,

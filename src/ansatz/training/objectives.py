@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor, nn
 
-from ansatz.data.batch import Batch, map_tensors
+from ansatz.data.batch import Batch, MixedTarget, map_tensors
 from ansatz.data.source import Source
 from ansatz.errors import NumericalError
 from ansatz.layers.mode import evaluation_mode
@@ -120,6 +120,8 @@ class Supervised(nn.Module):
     def forward(self, network: nn.Module, batch: Batch) -> Loss:
         """Computes what the optimiser minimises."""
         raw, *others = self.heads(network, batch.inputs, batch.offset)
+        if isinstance(batch.target, MixedTarget):
+            return self._mixed([raw, *others], batch.target, batch.weight)
         complete = _all_observed(batch.weight)
         target = batch.target if complete else observed(batch.target, batch.weight)
         if not self.likelihood.additive:
@@ -130,6 +132,17 @@ class Supervised(nn.Module):
         for other in others:
             terms = terms + AUXILIARY * self.likelihood.training_loss(other, target)
         return weighted(terms, batch.weight, complete=complete)
+
+    def _mixed(self, raws: list[Tensor], target: MixedTarget, weight: Tensor) -> Loss:
+        """The loss of both outcomes of mixed rows, by their shares."""
+        terms = torch.zeros_like(weight)
+        for place, raw in enumerate(raws):
+            first, second = (
+                self.likelihood.training_loss(raw, y) for y in (target.first, target.second)
+            )
+            both = target.share * first + (1 - target.share) * second
+            terms = terms + (AUXILIARY if place else 1.0) * both
+        return weighted(terms, weight)
 
     def evaluate(self, network: nn.Module, batch: Batch) -> Loss:
         """Computes the plain loss, which validation scores."""

@@ -3,10 +3,11 @@
 import logging
 import math
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -30,6 +31,10 @@ from ansatz.training.objectives import Step
 from ansatz.training.processes.gradients import device_of_process, join
 from ansatz.training.processes.group import Processes
 from ansatz.training.run import Average, Averaging, Callback, Callbacks, History
+from ansatz.training.torch_data import as_source
+
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
 
 _log = logging.getLogger(__name__)
 
@@ -150,8 +155,19 @@ class Trainer:
         self.history: History | None = None
         self.nothing_to_do = False
 
-    def fit(self, step: Step, train: Source, valid: Source | None = None) -> History:
+    def fit(
+        self,
+        step: Step,
+        train: "Source | DataLoader[Any]",
+        valid: "Source | DataLoader[Any] | None" = None,
+    ) -> History:
         """Trains the step's weights, and returns the history of the run.
+
+        Args:
+            step: what one batch does.
+            train: where batches come from: a source, or a torch DataLoader, which is seeded by
+                ``seed`` and the epoch, see :class:`~ansatz.training.LoaderSource`.
+            valid: batches that evaluate the weights.
 
         Raises:
             NumericalError: a loss or gradient is not finite; the update was not applied.
@@ -160,6 +176,8 @@ class Trainer:
             BusyError: another process trains into the same folder.
         """
         self.nothing_to_do = False
+        train = as_source(train, self.seed)
+        valid = None if valid is None else as_source(valid, self.seed)
         if len(train) == 0:
             raise DataError("the training source has no rows.")
         if self.patience is not None and valid is None:
@@ -221,6 +239,7 @@ class Trainer:
                 self.history = loop.finish(saved.finished)
                 return self.history
         self.history = loop.history
+        self._note_source(loop)
         for callback in loop.callbacks.all:
             callback.on_start(loop.view)
         try:
@@ -237,6 +256,14 @@ class Trainer:
             interrupted = Interrupted(signals.received, loop.number, where)
             raise interrupted if loop.processes is None else loop.processes.settle(interrupted)
         return loop.history
+
+    def _note_source(self, loop: Loop) -> None:
+        """Notes batches that a resumed run cannot repeat; warns where there are checkpoints."""
+        note = getattr(loop.train, "note", None)
+        if note is not None and note not in loop.history.notes:
+            loop.history.notes.append(note)
+            if self.checkpoint is not None:
+                warnings.warn(note, stacklevel=4)
 
     def _load(self, loop: Loop, folder: RunFolder | None) -> Saved | None:
         """The checkpoint to go on from, which the first of several processes reads for all."""

@@ -60,9 +60,10 @@ def measure(
 
 def trained(W: Tensor, V: Tensor, x: Tensor, target: Tensor, new: Tensor, steps: int) -> Tensor:
     """A network with one hidden layer, its output at the start taken off, trained by Adam."""
-    network = nn.Sequential(nn.Linear(64, len(W)), nn.ReLU(), nn.Linear(len(W), 10)).double()
+    first, last = nn.Linear(64, len(W)).double(), nn.Linear(len(W), 10).double()
+    network = nn.Sequential(first, nn.ReLU(), last)
     with torch.no_grad():
-        for layer, weight in ((network[0], W), (network[2], V)):
+        for layer, weight in ((first, W), (last, V)):
             layer.weight.copy_(weight)
             layer.bias.zero_()
         start, start_new = network(x), network(new)

@@ -24,7 +24,7 @@ def measure(
     bent = decay(lambda t: tangent(V, states[t + 1]), steps, units)
     checks = []
     for name, matrix, logs in (("linear", W, free), ("tanh, at its fixed point", J, bent)):
-        rate = (logs[-1] - logs[steps // 2]) / (steps - steps // 2)
+        rate = float(logs[-1] - logs[steps // 2]) / (steps - steps // 2)
         norm = log(float(torch.linalg.matrix_norm(matrix, 2)))
         checks.append(
             Check(

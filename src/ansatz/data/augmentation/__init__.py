@@ -6,6 +6,8 @@ from ansatz.data.augmentation.augmentation import Photometric as Photometric
 from ansatz.data.augmentation.corruptions import Blur as Blur
 from ansatz.data.augmentation.compose import Compose as Compose
 from ansatz.data.augmentation.compose import RandomApply as RandomApply
+from ansatz.data.augmentation.mixing import CutMix as CutMix
+from ansatz.data.augmentation.mixing import Mixup as Mixup
 from ansatz.data.augmentation.moves import Crop as Crop
 from ansatz.data.augmentation.default import default_augmentation as default_augmentation
 from ansatz.data.augmentation.affine import Elastic as Elastic

@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from ansatz.data.augmentation.augmentation import Augmentation, Pair, chances, check_between
+from ansatz.data.augmentation.mixing import Mixing
 from ansatz.data.batch import Batch
 from ansatz.errors import UsageError
 
@@ -159,17 +160,24 @@ class OnBatches:
 
     def __call__(self, batch: Batch, generator: Generator | None = None) -> Batch:
         """The batch as the network sees it."""
+        parts = [part for part in _parts(self.augment) if not isinstance(part, Mixing)]
+        mixing = [part for part in _parts(self.augment) if isinstance(part, Mixing)]
+        if mixing and self.masks:
+            mixing[0].pair(batch.inputs[0], batch.target, generator)  # refuses them
         x, target, weight = batch.inputs[0], batch.target, batch.weight
         masks = target if self.masks else None
-        for part in _parts(self.augment):
+        for part in parts:
             if not part.takes_bytes:
                 x = _scaled(x)
             x, masks = part.pair(x, masks, generator)
         if masks is not None:
             target, weight = _known(masks, weight)
-        return batch._replace(
+        batch = batch._replace(
             inputs=(self._standardised(_scaled(x)), *batch.inputs[1:]), target=target, weight=weight
         )
+        for each in mixing:  # of what the network sees, last
+            batch = each.on_batch(batch, generator)
+        return batch
 
     def _standardised(self, x: Tensor) -> Tensor:
         if self.mean is None and self.scale is None:

@@ -15,6 +15,7 @@ _MEMBERS = {  # the file of each
     "colors": ("Brightness", "Contrast", "Hue", "PcaColor", "Saturation"),
     "compose": ("Compose", "RandomApply"),
     "corruptions": ("Blur", "Noise", "RandomErasing"),
+    "mixing": ("CutMix", "Mixup"),
     "moves": ("Crop", "Flip", "Rotate90", "Shift"),
 }
 

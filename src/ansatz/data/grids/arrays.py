@@ -204,6 +204,33 @@ def read_idx(path: Path, limit_bytes: int = LIMIT_BYTES) -> np.ndarray:
     return values.astype(dtype.newbyteorder("="))
 
 
+_CIFAR_NAME = re.compile(r"(data_batch_\d|test_batch)\.bin")
+CIFAR10 = "airplane automobile bird cat deer dog frog horse ship truck".split()
+
+
+def is_cifar(path: Path) -> bool:
+    """Tests whether a file's name is one of CIFAR-10's batches: ``data_batch_1.bin``."""
+    return _CIFAR_NAME.fullmatch(path.name) is not None
+
+
+def read_cifar(raw: bytes, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """The images ``(N, 3, 32, 32)`` and class codes ``(N,)`` of a batch of CIFAR-10.
+
+    A record is a byte of the class and 3,072 of the image: red, green, blue, row by row.
+
+    References:
+        Krizhevsky (2009), Learning multiple layers of features from tiny images.
+    """
+    size = 1 + 3 * 32 * 32
+    if not raw or len(raw) % size:
+        length = f"{len(raw):,} bytes, not n x {size:,}"
+        raise DataError(f"{where} is not a batch of CIFAR-10: {length}.")
+    records = np.frombuffer(raw, np.uint8).reshape(-1, size)
+    if records[:, 0].max() >= len(CIFAR10):
+        raise DataError(f"{where} has the class {records[:, 0].max()}; CIFAR-10 has 0 to 9.")
+    return records[:, 1:].reshape(-1, 3, 32, 32), records[:, 0].astype(np.int64)
+
+
 def labels_beside(path: Path) -> Path | None:
     """The file of labels that belongs to a file of images; None if it is not there."""
     stem = path.name.partition("-idx")[0].replace("images", "labels")

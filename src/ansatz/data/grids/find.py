@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ansatz.data.files import checked_path
-from ansatz.data.grids.arrays import is_idx
+from ansatz.data.grids.arrays import is_cifar, is_idx
 from ansatz.data.grids.folder import list_folder, list_inputs
 from ansatz.data.grids.image_file import Limits, count_pages
 from ansatz.data.grids.listing import Listing, family, report_damaged
@@ -81,7 +81,7 @@ def _list_path(given: str, options: GridReading, image: str | None, masks: Any) 
             return list_inputs(path, beside)
         return list_folder(path, beside, skip=options.skips)
     path = checked_path(given)
-    if is_idx(path) or path.suffix.lower() in ARRAYS:
+    if is_idx(path) or is_cifar(path) or path.suffix.lower() in ARRAYS:
         return None
     if family(path):
         return _one_file(path, given, options, masks)

@@ -8,9 +8,17 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 from torch import Tensor
 
-from ansatz.data.files import LIMIT_BYTES, checked_path, load_npz
+from ansatz.data.files import LIMIT_BYTES, checked_path, load_npz, read_bytes
 from ansatz.data.frames import as_frame
-from ansatz.data.grids.arrays import from_arrays, is_idx, labels_beside, read_idx
+from ansatz.data.grids.arrays import (
+    CIFAR10,
+    from_arrays,
+    is_cifar,
+    is_idx,
+    labels_beside,
+    read_cifar,
+    read_idx,
+)
 from ansatz.data.grids.assemble import assemble
 from ansatz.data.grids.find import ARRAYS, is_data_set, is_table, list_files
 from ansatz.data.grids.grid_table import GridTable
@@ -110,7 +118,8 @@ def _holds_rows(data: Any) -> bool:
     """Tests whether data can hold a signal in each row."""
     if isinstance(data, str | PathLike):
         path = Path(data)
-        is_other = path.is_dir() or is_idx(path) or path.suffix.lower() in ARRAYS or family(path)
+        is_file = is_idx(path) or is_cifar(path) or path.suffix.lower() in ARRAYS
+        is_other = path.is_dir() or is_file or family(path)
         return not is_other and not is_data_set(data)
     return not isinstance(data, Grids | np.ndarray | Tensor)
 
@@ -127,6 +136,11 @@ def _read_arrays(given: str, options: GridReading) -> GridTable:
     if is_idx(path):
         refuse_given(f"{given} holds images alone", masks=masks)
         return _from_idx(path, options)
+    if is_cifar(path):
+        refuse_given(f"{given} holds images alone", masks=masks)
+        images, codes = read_cifar(read_bytes(path, LIMIT_BYTES), given)
+        named = options._replace(classes=options.classes or tuple(CIFAR10), place="first")
+        return from_arrays({"x": images, "class": codes}, given, named)
     refuse_given(f"{given} holds its masks itself, as an array 'masks'", masks=masks)
     return from_arrays(load_npz(path, LIMIT_BYTES), given, options)
 

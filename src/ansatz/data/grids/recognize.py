@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ansatz.data.bundles import IMAGE_BUNDLES
-from ansatz.data.grids.arrays import is_idx
+from ansatz.data.grids.arrays import is_cifar, is_idx
 from ansatz.data.grids.grid_table import GridTable
 from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.listing import family
@@ -60,7 +60,7 @@ def _is_path_of_grids(path: Path, name: str) -> bool:
             return _has_images(path)
         if not path.is_file():
             return name in IMAGE_BUNDLES
-        if family(path) or is_idx(path):
+        if family(path) or is_idx(path) or is_cifar(path):
             return True
         if path.suffix.lower() == ".npz":
             return _largest_axes(path) >= 3

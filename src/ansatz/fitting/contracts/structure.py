@@ -286,6 +286,10 @@ class Structure(Protocol):
         """The exact linear model of a likelihood; None where there is none that is solved."""
         return None
 
+    def penalty(self, likelihood: Likelihood, job: "Job", seed: int) -> Penalty | None:
+        """The penalty with which a linear model is better out of fold; None for none."""
+        return None
+
     def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "Posterior":
         """The exact linear model that was saved among the members of a mixture."""
         raise ModelError(f"structure {self.name} has no linear model to load.")

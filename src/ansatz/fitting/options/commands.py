@@ -105,13 +105,22 @@ class OutcomeOptions(TypedDict, total=False):
     event: Annotated[
         str | None,
         Option(
-            "Survival: 1 where the target is the time of an event, 0 where the row was censored; "
+            "Survival: 1 (yes, true) where the target is the time of an event, 0 (no, false) where "
+            "the row was censored; "
             "or COL=VALUE.",
             **_OUTCOME,
         ),
     ]
     entry: Annotated[
         str | None, Option("Survival: the time from which the row was watched.", **_OUTCOME)
+    ]
+    strata: Annotated[
+        str | None,
+        Option(
+            "Survival: cox has a baseline hazard for each value of this column, which is not a "
+            "feature.",
+            **_OUTCOME,
+        ),
     ]
     lower: Annotated[str | None, Option("In place of --target: y lies above this.", **_OUTCOME)]
     upper: Annotated[
@@ -185,7 +194,7 @@ class AxesOptions(TypedDict, total=False):
     inference: Annotated[
         str,
         Option(
-            "How sure you need to be: point or ensemble. Default: an ensemble for tables of up to "
+            "How sure you need to be: point or ensemble. Default: an ensemble for tables of 100 to "
             "1,000 training rows, where no option of the training is set; else point.",
             MODEL,
             default="auto",
@@ -451,6 +460,10 @@ class TrainingSettings(TrainingOptions, total=False):
     folds: Annotated[int, Option("With all rows at once, folds that choose the number of steps.")]
     evaluations: Annotated[int, Option("How often the held-out rows are scored.")]
     dtype: Annotated[str, Option("float32 or float64, the type of the training.")]
+    recompute: Annotated[
+        bool,
+        Option("Gradient checkpointing: less memory, a second forward pass.", decides=False),
+    ]
     teacher_temperature: Annotated[float, Option("Of a teacher of classes. Default: 2.")]
     teacher_weight: Annotated[float, Option("Of the teacher in the loss. Default: 0.5.")]
     warm_start: Annotated[bool, Option("Begin with the weights of the last fit.")]

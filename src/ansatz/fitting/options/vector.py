@@ -36,7 +36,8 @@ class TableReading(TypedDict, total=False):
     names: Annotated[
         str | Sequence[str] | None,
         Option(
-            "Names of the columns, separated by commas.",
+            "Names of the columns, separated by commas. A first line of names is replaced, a first "
+            "line of data is kept.",
             metavar="A,B,...",
             reads=str,
             parse=words,
@@ -78,7 +79,8 @@ class VectorOptions(TableReading, total=False):
     roles: Annotated[
         Mapping[str, str] | None,
         Option(
-            "What a column is: numeric, categorical, ordered, date, drop. May be repeated.",
+            "What a column is: numeric, categorical, ordered, date, drop; low<mid<high; the format "
+            "of its dates, %d/%m/%Y; or a number as it writes them, 1.234,5. May be repeated.",
             ROWS,
             default={},
             flags=("--role",),
@@ -103,6 +105,15 @@ class VectorOptions(TableReading, total=False):
             MODEL,
             metavar="KIND",
             reads=str,
+        ),
+    ]
+    link: Annotated[
+        str | None,
+        Option(
+            "Link of a linear model's mean: probit, cloglog, identity, log, sqrt, inverse. "
+            "Default: the likelihood's own.",
+            MODEL,
+            metavar="NAME",
         ),
     ]
     impute: Annotated[
@@ -134,5 +145,6 @@ class VectorSettings(TypedDict, total=False):
     ]
     formula: Annotated[str, Option("Terms of the design matrix as in R.")]
     errors: Annotated[Errors, Option("Standard errors: classical, HC0 to HC3, cluster.")]
+    link: Annotated[str, Option("Link of the mean, where not the likelihood's own.")]
     impute: Annotated[int, Option("Imputations of missing values, pooled by Rubin's rules.")]
     bins: Annotated[int, Option("Bins into which the range of each number is cut.")]

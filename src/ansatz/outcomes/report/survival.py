@@ -123,14 +123,17 @@ _CURVES = Chapter(
 )
 
 
+_GROUPS = Chapter(37, "survival by risk group", "ansatz.outcomes.report.risk_groups:section")
+
+
 class SurvivalReport(OutcomeReport):
-    """The contribution of censored times: calibration of survival curves."""
+    """The contribution of censored times: calibration of survival curves, and risk groups."""
 
     prediction = "predicted mean time"
 
     def chapters(self) -> list[Chapter]:
-        """Lists the chapters of any likelihood, and one on survival curves."""
-        return [*super().chapters(), _CURVES]
+        """Lists the chapters of any likelihood, and two on survival curves."""
+        return [*super().chapters(), _CURVES, _GROUPS]
 
     def calibration(self, evidence: Evidence) -> str:
         """Compares observed with expected events."""

@@ -96,9 +96,7 @@ def build_grid_problem(
     notes += [proposal.why] if proposal.why else []
     if len(proposal.candidates) > 1:
         others = ", ".join(proposal.candidates[1:])
-        notes.append(
-            f"likelihood {likelihood}: the values would also allow {others} (--likelihood)."
-        )
+        notes.append(f"likelihood {base}: the values would also allow {others} (--likelihood).")
     found = _fingerprint(frame, grids)
     return Problem(table.origin, frame, grids, column_roles, [base], given, notes, found, part=part)
 

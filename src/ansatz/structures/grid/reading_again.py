@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from ansatz.data import components
+from ansatz.data import instances as number_objects
 from ansatz.data.grids import Grids, GridTable
 from ansatz.data.streams.available import parse_bytes
 from ansatz.errors import DataError, UsageError
@@ -112,21 +114,28 @@ class Images(ReadAgain):
 class LabelledImages(Images):
     """Examples with a class for every pixel: predicted one by one, each mask at its own size."""
 
-    def frames(self, estimator: Any, **options: Any) -> Iterator[pd.DataFrame]:
-        """The share of each class among the pixels of every example."""
-        rows = []
+    def frames(
+        self, estimator: Any, *, instances: bool = False, **options: Any
+    ) -> Iterator[pd.DataFrame]:
+        """The share of each class among the pixels of every example, and its objects."""
+        rows, first = [], estimator.classes_[0]
         for name, _, labels in self._labelled(estimator):
-            row = {} if name is None else {"image": name}
-            shares = {f"share_{each}": (labels == each).mean() for each in estimator.classes_}
-            rows.append({**row, **shares})
+            row: dict[str, Any] = {} if name is None else {"image": name}
+            row |= {f"share_{each}": (labels == each).mean() for each in estimator.classes_}
+            if instances:
+                others = (each for each in estimator.classes_ if each != first)
+                row |= {f"objects_{each}": len(components(labels == each)[1]) for each in others}
+            rows.append(row)
         yield pd.DataFrame(rows)
 
     def writes(self, path: Path) -> bool:
         """Tests whether masks are written as a folder of images, or as the pages of one file."""
         return is_tiff(path) or not path.suffix
 
-    def write(self, estimator: Any, path: Path, *, overwrite: bool) -> Written:
-        """Writes masks as images of the classes' numbers or colours.
+    def write(
+        self, estimator: Any, path: Path, *, overwrite: bool, instances: bool = False
+    ) -> Written:
+        """Writes masks as images of the classes' numbers or colours, or of numbered objects.
 
         A folder gets a PNG file for each image and a TIFF file for each stack of pages and each
         volume; a TIFF file gets all masks as its pages.
@@ -138,9 +147,16 @@ class LabelledImages(Images):
         count = 0
         for count, (name, stack, labels) in enumerate(self._labelled(estimator), 1):
             known = str(count - 1) if name is None else name
-            pages = pixels_of(labels if labels.ndim == 3 else labels[None], values)
+            if instances:
+                codes = sum(k * (labels == each) for k, each in enumerate(estimator.classes_))
+                labels = number_objects(np.asarray(codes)[None])[0].astype(np.uint16)
+            pages = labels if labels.ndim == 3 else labels[None]
+            pages = pages if instances else pixels_of(pages, values)
             stacks.setdefault(stack or known, []).extend(map(encode_mask, pages))
         write_mask_files(path, stacks, overwrite=overwrite)
+        if instances:
+            meaning = f"0 is {estimator.classes_[0]}, 1, 2, ... are objects"
+            return Written({"masks": count, "out": path}, f"{count} masks: {path} ({meaning})")
         return Written(
             {"masks": count, "out": path, "values": values},
             f"{count} masks: {path} ({_meaning(values)})",

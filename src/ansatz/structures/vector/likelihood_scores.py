@@ -282,6 +282,6 @@ def linear_scores(
         model: Any = fit_linear_model(likelihood, take(job, learn), null=False).posterior
         part = take(job, evaluated)
         found = model.at_estimate().predictive(part.rows, part.offset, notes=[])
-        scores[evaluated] = log_scores(*found, part.y, step)
+        scores[evaluated] = log_scores(found.likelihood, found.raw, part.y, step)
     require_finite(scores, folds)
     return scores

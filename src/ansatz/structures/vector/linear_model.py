@@ -16,14 +16,19 @@ from ansatz.fitting.contracts.structure import LinearBaseline
 from ansatz.fitting.job import Job
 from ansatz.fitting.linear_posterior import LinearPosterior
 from ansatz.fitting.model import PointPosterior, Trained
+from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear import LinearFit, fit_linear, impute, join_targets
+from ansatz.linear.linked import Linked
+from ansatz.linear.penalised import fit_penalised
 from ansatz.linear.pooled_fit import pool_fits
 from ansatz.linear.predictive import EstimationError
 from ansatz.structures.vector.formula_preprocessor import learn_preprocessor
 from ansatz.structures.vector.rows import TableEncoder, TableRows
 from ansatz.training import Penalty, Supervised
+
+FOLDS = 5  # that choose the strength of a penalty
 
 
 def fit_linear_model(
@@ -46,9 +51,9 @@ def fit_linear_model(
         null: whether the model without x is fitted too, for the summary.
         penalty: on the coefficients; None fits by maximum likelihood.
     """
-    if penalty is not None:
-        raise UsageError(f"penalty={penalty}: a linear model is fitted by maximum likelihood.")
     if job.impute is not None:
+        if penalty is not None:
+            raise UsageError("imputed tables are pooled by Rubin's rules, which need no penalty.")
         how: dict[str, Any] = {"dispersion": dispersion, "class_names": class_names, "null": null}
         return fit_imputed_model(likelihood, job, **how)
     if dispersion is None:
@@ -61,26 +66,38 @@ def fit_linear_model(
     names = preprocessor.feature_names
     if rows.columns is None and rows.names is not None and rows.formula is None:
         names = [_named(name, rows.names) for name in names]
+    if job.link is not None and (job.offset is not None or job.target.shape):
+        raise UsageError("a link goes with one target and without an offset.")
+    if job.link is not None and job.link != likelihood.link_name:
+        likelihood = Linked(likelihood, job.link)
     groups = None
     if job.errors is not None and job.group is not None:  # without errors nobody reads them
         groups = torch.from_numpy(np.unique(job.group.astype(str), return_inverse=True)[1])
-    fits = [
-        fit_linear(
-            likelihood,
-            design,
-            y,
-            weight=job.weight,
-            precision=job.precision,
-            offset=job.offset,
-            feature_names=names,
-            null=null,
-            dispersion=dispersion,
-            class_names=class_names,
-            covariance="model" if job.errors in (None, "classical") else job.errors,
-            groups=groups,
-        )
-        for y in (job.y.unbind(1) if job.target.shape else [job.y])
-    ]
+    common: dict[str, Any] = {
+        "weight": job.weight,
+        "precision": job.precision,
+        "offset": job.offset,
+        "feature_names": names,
+        "dispersion": dispersion,
+        "class_names": class_names,
+    }
+    targets = job.y.unbind(1) if job.target.shape else [job.y]
+    fits: list[LinearFit]
+    if penalty is not None:
+        if job.link is not None:
+            raise UsageError("a penalised linear model has the likelihood's own link: drop --link.")
+        name, strength = penalty
+        folds = choose_folds(job, FOLDS, seed=0)
+        fits = [
+            fit_penalised(
+                likelihood, design, y, penalty=name, strength=strength, folds=folds, **common
+            )
+            for y in targets
+        ]
+    else:
+        errors: Any = "model" if job.errors in (None, "classical") else job.errors
+        common |= {"null": null, "covariance": errors, "groups": groups}
+        fits = [fit_linear(likelihood, design, y, **common) for y in targets]
     return linear_baseline(preprocessor, fits, several=bool(job.target.shape))
 
 
@@ -109,7 +126,7 @@ def fit_imputed_model(likelihood: Likelihood, job: Job, **options: Any) -> Linea
         for each in completed
     ]
     fits = [pool_fits(each) for each in zip(*(found.fits for found in found_each), strict=True)]
-    encoder: TableEncoder = found_each[0].posterior.encoder
+    encoder: TableEncoder = found_each[0].posterior.encoder  # type: ignore[assignment]
     return linear_baseline(encoder.preprocessor, fits, several=bool(job.target.shape))
 
 
@@ -121,10 +138,19 @@ def linear_baseline(
         solved, objective = join_targets(fits)
     else:
         solved, objective = fits[0].to_network(), Supervised(fits[0].likelihood)
-    network = networks.create("linear", inputs=preprocessor.spec, outputs=solved.out_features)
-    network.output = solved
+    options: dict[str, Any] = {}
     error = EstimationError.of(fits, several)
-    return LinearBaseline(linear_posterior(preprocessor, network, objective, error), list(fits))
+    likelihood = fits[0].likelihood
+    if isinstance(likelihood, Linked):  # the network has the link, and raw numbers are as ever
+        options = {"link": likelihood.link_name, "own_link": likelihood.base.link_name}
+        objective, error = Supervised(likelihood.base), None
+    network = networks.create(
+        "linear", inputs=preprocessor.spec, outputs=solved.out_features, **options
+    )
+    network.output = solved
+    return LinearBaseline(
+        linear_posterior(preprocessor, network, objective, error, options), list(fits)
+    )
 
 
 def linear_posterior(
@@ -132,10 +158,11 @@ def linear_posterior(
     network: nn.Module,
     objective: Supervised,
     error: EstimationError | None = None,
+    options: dict[str, Any] | None = None,
 ) -> PointPosterior:
     """A solved linear map with its preprocessing, its likelihood and its estimation error."""
     structure, encoder = structures.create("vector"), TableEncoder(preprocessor)
-    trained = Trained(network, objective, "linear", {})
+    trained = Trained(network, objective, "linear", options or {})
     if error is None:
         return PointPosterior(structure, encoder, trained)
     return LinearPosterior(structure, encoder, trained, error)

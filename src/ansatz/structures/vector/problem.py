@@ -53,6 +53,8 @@ def build_problem(
     candidates, given = proposal.candidates, {**proposal.options, **given}
     check_outcomes(origin, frame, column_roles, candidates[0], given, named=likelihood is not None)
     features = column_roles.features(frame)
+    if column_roles.strata is not None:
+        roles = {**(roles or {}), column_roles.strata: "stratum"}
     columns = infer_columns(features, roles=roles or {})
     features, frame = plain_columns(features, columns), plain_columns(frame, columns)
     notes += spelling_notes(columns)

@@ -1,5 +1,7 @@
 """The rows of a table, with what its columns are."""
 
+import math
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,13 +13,18 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 from torch import Tensor
 
-from ansatz.data import Column, Preprocessor, as_frame, infer_columns, is_frame
+from ansatz.data import Column, DataWarning, Preprocessor, as_frame, infer_columns, is_frame
 from ansatz.data.columns import plain_columns
 from ansatz.data.keys import cell_keys
+from ansatz.data.streams.available import available_memory
+from ansatz.errors import DataError
 from ansatz.spec import InputSpec
 
 if TYPE_CHECKING:
     from ansatz.structures.vector.stream_rows import StreamPart
+
+_LARGE = 256 * 2**20  # bytes of a dense copy that the user hears of
+_COPIES = 3  # of the table, at the peak of a fit: as given, encoded, and a part of either
 
 
 class TableRows:
@@ -104,7 +111,8 @@ def read_table_rows(
 
     Names, number and order of columns are remembered by ``estimator`` when ``reset``, and compared
     otherwise. Missing values are allowed; infinities are refused. None, and a frame without
-    columns, stand for rows of which nothing is known.
+    columns, stand for rows of which nothing is known. A sparse matrix becomes one dense array:
+    numbers are standardised, after which no cell is 0.
     """
     formula = getattr(estimator, "formula", None)
     if X is None:
@@ -118,6 +126,8 @@ def read_table_rows(
             inferred = infer_columns(frame) if columns is None else columns
             return TableRows(plain_columns(frame, inferred), inferred, formula=formula)
         X = frame
+    if issparse(X):
+        X = _dense(X)
     values = validate_data(
         estimator,
         X,
@@ -129,6 +139,24 @@ def read_table_rows(
     names = getattr(estimator, "feature_names_in_", None)
     listed = None if names is None else [str(name) for name in names]
     return TableRows(values, None, listed, formula=formula)
+
+
+def _dense(X: Any) -> NDArray[Any]:
+    """One dense copy of a sparse matrix, in half the memory where its numbers allow it."""
+    small = X.dtype.kind in "biu" and X.dtype.itemsize <= 2
+    kind = X.dtype if X.dtype in (np.float32, np.float64) else np.float32 if small else np.float64
+    size, free = math.prod(X.shape) * np.dtype(kind).itemsize, available_memory()
+    words = f"the sparse X of {X.shape[0]:,} x {X.shape[1]:,} becomes a dense table of"
+    advice = "Fewer columns (TruncatedSVD, SelectKBest) or X.astype('float32') take less."
+    if _COPIES * size > free:
+        raise DataError(
+            f"{words} {size / 2**30:.3g} GB, and its training takes some {_COPIES} times that: "
+            f"{free / 2**30:.3g} GB are free. {advice}"
+        )
+    if size > _LARGE:
+        warnings.warn(f"{words} {size / 2**20:,.0f} MB. {advice}", DataWarning, stacklevel=2)
+    found: NDArray[Any] = X.astype(kind).toarray()
+    return found
 
 
 def _is_number(dtype: Any) -> bool:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
 from ansatz.data import Column, as_frame
+from ansatz.data.columns import stratum_codes
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
@@ -41,6 +42,7 @@ from ansatz.structures.vector.formula_preprocessor import (
 )
 from ansatz.structures.vector.likelihood_scores import TableLikelihoodScores
 from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
+from ansatz.structures.vector.linear_penalty import choose_penalty, said
 from ansatz.structures.vector.problem import build_problem, refuse_images, why_a_stream
 from ansatz.structures.vector.reading_again import read_table_again
 from ansatz.structures.vector.rows import TableEncoder, TableRows, bent_columns, read_table_rows
@@ -229,7 +231,17 @@ class Vector(TensorStructure):
                     notes += [note for note in found if note not in notes]
                     del notes[5:]
             return
-        yield from super().raws(networks, encoder, rows, offset, notes=notes, options=options)
+        whole = super().raws(networks, encoder, rows, offset, notes=notes, options=options)
+        codes = None if rows.columns is None else stratum_codes(rows.frame, rows.columns)
+        if codes is None:
+            yield from whole
+            return
+        first = 0
+        for raws in map(list, whole):  # the curve of a row depends on its stratum
+            last = first + len(raws[0])
+            own = torch.from_numpy(codes[first:last]).to(raws[0]).unsqueeze(1)
+            yield [torch.cat([raw, own], 1) for raw in raws]
+            first = last
 
     def jobs(self, job: Job) -> Iterator[Job] | None:
         stream = job.rows.stream  # type: ignore[attr-defined]
@@ -250,6 +262,9 @@ class Vector(TensorStructure):
             likelihood, job, class_names=class_names, null=null, penalty=penalty
         )
 
+    def penalty(self, likelihood: Likelihood, job: Job, seed: int) -> Penalty | None:
+        return choose_penalty(with_dispersion(likelihood, "constant"), job, seed)
+
     def constant(self, objective: Supervised, job: Job) -> PointPosterior:
         assert objective.shift is not None
         rows: TableRows = job.rows  # type: ignore[assignment]
@@ -264,7 +279,7 @@ class Vector(TensorStructure):
         """The linear model of a likelihood, with a dispersion that is constant or linear in x.
 
         With a likelihood that has a dispersion it is fitted twice; the lower AIC on the training
-        rows wins, corrected for few rows.
+        rows wins, corrected for few rows. Where a penalty is better out of fold, it is penalised.
         """
         dispersions: tuple[Dispersion, ...] = ("constant",)
         if varies(likelihood):
@@ -276,6 +291,11 @@ class Vector(TensorStructure):
             for each in dispersions
         ]
         best = min(tried, key=lambda found: sum(_aic(fit) for fit in found.fits))
+        penalty = self.penalty(likelihood, job, seed)
+        if penalty is not None:
+            plain = with_dispersion(likelihood, "constant")
+            best = fit_linear_model(plain, job, null=False, penalty=penalty)
+            return best.posterior, [f"linear model: {said(penalty)}, better out of fold."]
         messages = [message for fit in best.fits for message in fit.messages]
         if best is not tried[0]:
             messages.append("its dispersion is linear in x, too, which has the lower AICc.")

@@ -11,14 +11,16 @@ from torch import Tensor
 from ansatz.data import Column
 from ansatz.data.categorical import spelled
 from ansatz.data.dates import as_dates
+from ansatz.errors import AnsatzError
 from ansatz.likelihoods import (
     BernoulliDistribution,
     CategoricalDistribution,
     Distribution,
-    GammaDistribution,
-    NormalDistribution,
-    PoissonDistribution,
+    Likelihood,
+    create,
 )
+from ansatz.likelihoods.registry import with_dispersion
+from ansatz.linear import fit_linear
 from ansatz.metrics import compute_metrics
 
 if TYPE_CHECKING:
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 FOLDS = 5
 MOST_LEVELS = 255  # of a column in scikit-learn's trees
 POSITIVE = {"gamma", "inverse_gaussian", "log_normal", "exponential", "weibull"}
-MIXED = {"tweedie", "zero_one_inflated_beta"}  # probability at a point, density elsewhere
 Trees = tuple[
     Distribution | None, Tensor, Tensor | None, Callable[[Tensor], dict[str, float | None]]
 ]
@@ -38,10 +39,9 @@ Trees = tuple[
 def boosted(evidence: "Evidence") -> tuple[Trees | None, str]:
     """Fits scikit-learn's HistGradientBoosting and predicts the test rows.
 
-    With its defaults and the seed of the report. Counts take its Poisson loss and a Poisson
-    distribution; positive numbers its gamma loss and a gamma distribution; other numbers squared
-    error and a normal distribution. The dispersion comes from out-of-fold residuals of the
-    training rows.
+    With its defaults and the seed of the report. Counts take its Poisson loss, positive numbers its
+    gamma loss, other numbers squared error. Around the predicted mean is the likelihood of the
+    model, its dispersion fitted to out-of-fold predictions of the training rows.
 
     Returns:
         The forecast, or None; and a note.
@@ -172,15 +172,10 @@ def _numbers(
         f"HistGradientBoosting with scikit-learn's defaults and its {loss.replace('_', ' ')} loss"
     )
     outcome, at = evidence.outcome.double(), torch.from_numpy(point).double()
-    if not evidence.likelihood.has_distribution or evidence.likelihood.name in MIXED:
-        point_only = (None, at, None, _evaluate(outcome, at, None))
-        return point_only, f"{note}; its nll is not comparable."
-    distribution: Distribution
-    if loss == "poisson":
-        distribution, words = PoissonDistribution(at.clamp(min=1e-9).log()), "Poisson"
-    else:
-        fair = _out_of_fold(evidence, trees, design, y, weight)
-        distribution, words = _with_dispersion(loss, at, y, fair, weight)
+    if not evidence.likelihood.has_distribution:
+        return (None, at, None, _evaluate(outcome, at, None)), f"{note}."
+    fair = _out_of_fold(evidence, trees, design, y, weight)
+    distribution, words = _with_dispersion(evidence, at, y, fair, weight)
     losses = -distribution.log_prob(outcome)
     evaluate = _evaluate(outcome, at, distribution)
     return (distribution, at, losses, evaluate), f"{note}; its distribution is {words}."
@@ -188,7 +183,8 @@ def _numbers(
 
 def _loss(evidence: "Evidence", y: NDArray[np.float64]) -> str:
     likelihood = evidence.likelihood
-    if getattr(evidence.distribution, "discrete", False) and y.sum() > 0 and y.min() >= 0:
+    counts = getattr(evidence.distribution, "discrete", False) or likelihood.name == "tweedie"
+    if counts and y.sum() > 0 and y.min() >= 0:
         return "poisson"
     if likelihood.name in POSITIVE and (y > 0).all():
         return "gamma"
@@ -221,24 +217,69 @@ def _out_of_fold(
 
 
 def _with_dispersion(
-    loss: str,
+    evidence: "Evidence",
     at: Tensor,
     y: NDArray[np.float64],
     fair: NDArray[np.float64],
     weight: NDArray[np.float64],
 ) -> tuple[Distribution, str]:
-    if loss == "gamma":
-        fair = np.maximum(fair, 1e-12)
-        phi = max(float(np.average(((y - fair) / fair) ** 2, weights=weight)), 1e-9)
-        distribution: Distribution = GammaDistribution(
-            at.clamp(min=1e-12).log(), torch.full_like(at, phi)
-        )
-        return distribution, "gamma, with the dispersion of out-of-fold Pearson residuals"
-    sd = max(float(np.average((y - fair) ** 2, weights=weight)) ** 0.5, 1e-12)
-    return (
-        NormalDistribution(at, torch.full_like(at, sd)),
-        "normal, with the standard deviation of out-of-fold residuals",
+    """The likelihood of the model around the trees' mean, its dispersion fitted out of fold.
+
+    Counts may have the dispersion of a negative binomial, whatever the likelihood of the model; a
+    normal distribution takes over where the likelihood cannot be fitted around a mean.
+    """
+    assert evidence.training is not None
+    plain = with_dispersion(
+        evidence.model.task.likelihood(evidence.training.job.target), "constant"
     )
+    candidates = [plain]
+    if plain.name == "poisson":
+        candidates.append(create("negative_binomial", dispersion="constant"))
+    found = []
+    for likelihood in candidates:
+        try:
+            found.append(_around(likelihood, at, y, fair, weight))
+        except (AnsatzError, ValueError, RuntimeError):
+            continue
+    if not found:
+        normal = create("normal", dispersion="constant")
+        found.append(_around(normal, at, y, fair, weight))
+    _, name, distribution = min(found, key=lambda each: each[0])
+    return distribution, f"{name}, with the dispersion of out-of-fold predictions"
+
+
+def _around(
+    likelihood: Likelihood,
+    at: Tensor,
+    y: NDArray[np.float64],
+    fair: NDArray[np.float64],
+    weight: NDArray[np.float64],
+) -> tuple[float, str, Distribution]:
+    """A likelihood with the trees' mean in its linear predictor: loss, name, distribution."""
+    links: dict[str, Callable[[Tensor], Tensor]] = {
+        "identity": lambda mean: mean,
+        "log": lambda mean: mean.clamp(min=1e-9).log(),
+        "logit": lambda mean: mean.clamp(1e-6, 1 - 1e-6).logit(),
+    }
+    if likelihood.link_name not in links:
+        raise ValueError(f"the mean of {likelihood.name} is not its linear predictor.")
+    link = links[likelihood.link_name]
+    nothing, offset = torch.zeros(len(y), 0), link(torch.from_numpy(fair).double())
+    fit = fit_linear(
+        likelihood,
+        nothing,
+        torch.from_numpy(y),
+        weight=torch.from_numpy(weight),
+        offset=offset,
+        null=False,
+    )
+    raw = fit.predict_raw(torch.zeros(len(at), 0), link(at))
+    with torch.no_grad():
+        distribution = fit.likelihood.distribution(raw)
+    loss = -fit.log_likelihood / fit.observations
+    if not np.isfinite(loss):
+        raise ValueError("the out-of-fold loss is not finite.")
+    return loss, likelihood.name, distribution
 
 
 def _evaluate(

@@ -1,7 +1,7 @@
 """Reports the coefficients of a linear model with intervals, as a table and a forest plot."""
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -122,7 +122,7 @@ def _table(found: list[Coefficient], link: str, kind: str, estimates: Estimates)
     return Table(head, rows, caption)
 
 
-def _own_summary(evidence: Evidence) -> dict[str, object]:
+def _own_summary(evidence: Evidence) -> dict[str, Any]:
     fits = evidence.model.linear
     return fits[0].summary().to_dict() if fits else {}
 

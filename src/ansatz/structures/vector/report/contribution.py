@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _HERE = "ansatz.structures.vector.report"
 _CHAPTERS = [
     Chapter(15, "coefficients", f"{_HERE}.coefficients:section"),
+    Chapter(16, "penalised coefficients", f"{_HERE}.penalty_path:section"),
     Chapter(40, "importance of columns", f"{_HERE}.importance:section"),
     Chapter(41, "effects of columns", f"{_HERE}.effects:section"),
     Chapter(42, "subgroups", f"{_HERE}.subgroups:subgroups_section"),
