@@ -3,7 +3,7 @@ import json
 import pytest
 
 from ansatz.cli.options import make_config, read_config
-from ansatz.errors import DataError, UsageError
+from ansatz.errors import UsageError
 
 LEAST = {"data": "houses.csv", "target": ["price"]}
 
@@ -43,7 +43,7 @@ def test_a_wrong_key_or_value_is_named(wrong, message):
 @pytest.mark.parametrize("given", [{}, {"target": []}], ids=str)
 def test_what_is_missing_is_named_as_the_user_spells_it(given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(DataError, match=r"houses\.csv does not exist"):
+    with pytest.raises(UsageError, match=r"missing\. houses\.csv does not exist"):
         make_config({"data": "houses.csv"}, "ansatz fit")
     (tmp_path / "houses.csv").write_text("area;price\n1;2\n")
     with pytest.raises(UsageError, match=r"--target COLUMN is missing\. Columns: area, price\."):

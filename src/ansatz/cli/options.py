@@ -226,6 +226,14 @@ def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
 
 def _columns(data: str, given: Mapping[str, Any]) -> str:
     """Lists the columns that a target may be."""
+    if not Path(data).exists():  # answered without libraries
+        import difflib
+
+        folder = Path(data).parent
+        names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        near = difflib.get_close_matches(Path(data).name, names, n=1)
+        hint = f" Did you mean {Path(data).with_name(near[0])}?" if near else ""
+        return f" {data} does not exist.{hint}"
     from ansatz.data.column_names import read_column_names
     from ansatz.fitting.column_roles import listed_columns
 
@@ -234,8 +242,6 @@ def _columns(data: str, given: Mapping[str, Any]) -> str:
     try:
         return f" {listed_columns(read_column_names(data, **options))}"
     except (AnsatzError, ValueError, OSError):  # what is wrong with the file is another question
-        if not Path(data).exists():
-            raise
         return ""
 
 
