@@ -10,7 +10,7 @@ from ansatz.bench.finding import BenchOptions
 from ansatz.likelihoods import Normal, Poisson
 
 
-def test_a_replicate_is_a_function_of_cell_and_number():
+def test_a_replicate_is_a_function_of_case_and_number():
     x, y = coverage.simulate("gamma-100-5", 3)
     assert x.shape == (1_100, 5) and (y > 0).all()
     np.testing.assert_array_equal(y, coverage.simulate("gamma-100-5", 3)[1])
@@ -42,11 +42,11 @@ def test_the_default_is_one_of_the_fitted_models():
     assert coverage._default("normal", x, y) == "network"
 
 
-def test_cells_run_in_parts_and_go_on(monkeypatch, tmp_path):
+def test_cases_run_in_parts_and_go_on(monkeypatch, tmp_path):
     asked = []
 
-    def measure(cell, replicate):
-        asked.append((cell, replicate))
+    def measure(case, replicate):
+        asked.append((case, replicate))
         each = {"nll": 1.0 + replicate, "coverage": 0.9}
         names = ("linear", "network", "ensemble", "default")
         return {**dict.fromkeys(names, each), "chosen": "ensemble", "seconds": 1.0}

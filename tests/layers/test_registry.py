@@ -23,6 +23,6 @@ def test_a_name_cannot_reach_python_objects(name):
 
 def test_a_slip_of_spelling_is_answered_by_the_nearest_name():
     with pytest.raises(UsageError, match="Did you mean 'leaky_relu'"):
-        activations.create("leakyrelu")
+        activations.create("leaky_rulu")
     with pytest.raises(UsageError, match="Its arguments: beta, learned"):
         activations.create("swish", gamma=1)

@@ -14,13 +14,13 @@ Array = NDArray[np.float64]
 
 ROWS, COLUMNS = (100, 200, 300, 1_000), (5, 30)
 KINDS = ("normal", "scale", "curved", "poisson", "gamma", "binary")
-CELLS = [f"{kind}-{rows}-{columns}" for kind in KINDS for rows in ROWS for columns in COLUMNS]
+CASES = [f"{kind}-{rows}-{columns}" for kind in KINDS for rows in ROWS for columns in COLUMNS]
 REPLICATES = 40
 TEST = 1_000  # simulated rows that evaluate a fit
 LEVEL = 0.9
 HELD = Bound(0.87, 0.93)
 SLOPE = Bound(0.8, 1.2)
-MODELS: dict[str, dict[str, str]] = {
+MODELS: dict[str, dict[str, Any]] = {
     "linear": {"network": "linear"},
     "network": {"inference": "point"},
     "ensemble": {"inference": "ensemble"},
@@ -31,19 +31,19 @@ MODELS: dict[str, dict[str, str]] = {
 def coverage(options: BenchOptions) -> list[Finding]:
     """Measures the coverage of 90 % intervals, and the calibration slope of probabilities.
 
-    A cell is a kind of outcome, a number of training rows and a number of columns, like
+    A case is a kind of outcome, a number of training rows and a number of columns, like
     ``gamma-200-30``; each replicate draws coefficients, training rows and 1,000 test rows. The
     predictor is linear, and for ``curved`` a wave and a product; ``scale`` is normal with a scale
     that varies with x. A single network is measured beside the others, without a bar.
     """
-    cells = options.pick(CELLS)
-    done = repeated("coverage", cells, measure, options, times=REPLICATES)
-    return [finding for cell, rows in done for finding in _findings(cell, rows)]
+    cases = options.pick(CASES)
+    done = repeated("coverage", cases, measure, options, times=REPLICATES)
+    return [finding for case, rows in done for finding in _findings(case, rows)]
 
 
-def simulate(cell: str, replicate: int) -> tuple[Array, Array]:
+def simulate(case: str, replicate: int) -> tuple[Array, Array]:
     """Draws X and y of a replicate: the training rows, then the test rows."""
-    kind, rows, columns = _parts(cell)
+    kind, rows, columns = _parts(case)
     rng = np.random.default_rng([KINDS.index(kind), rows, columns, replicate])
     x = rng.normal(size=(rows + TEST, columns))
     eta = x @ (rng.normal(size=columns) / columns**0.5)
@@ -61,15 +61,15 @@ def simulate(cell: str, replicate: int) -> tuple[Array, Array]:
     return x, eta + noise
 
 
-def _parts(cell: str) -> tuple[str, int, int]:
-    kind, rows, columns = cell.split("-")
+def _parts(case: str) -> tuple[str, int, int]:
+    kind, rows, columns = case.split("-")
     return kind, int(rows), int(columns)
 
 
-def measure(cell: str, replicate: int) -> dict[str, Any]:
+def measure(case: str, replicate: int) -> dict[str, Any]:
     """Fits every model to the training rows of a replicate and evaluates it on the test rows."""
-    kind, rows, _ = _parts(cell)
-    x, y = simulate(cell, replicate)
+    kind, rows, _ = _parts(case)
+    x, y = simulate(case, replicate)
     found: dict[str, Any] = {}
     began = time.perf_counter()
     for name, how in MODELS.items():
@@ -82,7 +82,7 @@ def measure(cell: str, replicate: int) -> dict[str, Any]:
     return {**found, "seconds": time.perf_counter() - began}
 
 
-def _model(kind: str, how: dict[str, str]) -> Any:
+def _model(kind: str, how: dict[str, Any]) -> Any:
     from ansatz.estimators import Classifier, Regressor
 
     if kind == "binary":
@@ -136,8 +136,8 @@ def calibration_slope(y: Array, probability: Array) -> float:
     return float(LogisticRegression(C=np.inf).fit(odds[:, None], y).coef_[0, 0])
 
 
-def _findings(cell: str, rows: list[dict[str, Any]]) -> list[Finding]:
-    kind, *_ = _parts(cell)
+def _findings(case: str, rows: list[dict[str, Any]]) -> list[Finding]:
+    kind, *_ = _parts(case)
     key, bar = ("slope", SLOPE) if kind == "binary" else ("coverage", HELD)
     unit = "calibration slope" if kind == "binary" else "share of outcomes in 90 % intervals"
     chosen = max({row["chosen"] for row in rows}, key=[row["chosen"] for row in rows].count)
@@ -153,5 +153,5 @@ def _findings(cell: str, rows: list[dict[str, Any]]) -> list[Finding]:
             best = min(MODELS, key=lambda each: mean_of([row[each] for row in rows], "nll"))
             facts |= {**run_facts(rows, "seed"), "chosen": chosen, "best": best}
         limit = {} if name == "network" else {"ours": bar}
-        found.append(Finding(f"{cell}: {name}", unit, mean(key), limit=limit, facts=facts))
+        found.append(Finding(f"{case}: {name}", unit, mean(key), limit=limit, facts=facts))
     return found

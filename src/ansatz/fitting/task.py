@@ -26,6 +26,7 @@ from ansatz.fitting.request import (
     settings_with,
 )
 from ansatz.fitting.unknown_settings import refuse_unknown
+from ansatz.inference.registry import AUTO, DEFAULT, choose
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import current_dispersion
 from ansatz.spec import InputSpec, TargetSpec
@@ -102,7 +103,7 @@ class Settings:
 
     likelihood: str | Likelihood = "normal"
     network: str | nn.Module = "auto"
-    inference: str = inference.DEFAULT
+    inference: str = DEFAULT
     likelihood_options: Mapping[str, Any] = field(default_factory=dict)
     network_options: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -215,7 +216,7 @@ STEERING |= {"teacher", "teacher_temperature", "teacher_weight", "callbacks", "r
 
 def inference_of(name: str) -> Inference:
     """The inference by name; before rows have chosen one, the plain one."""
-    found: Inference = inference.create(inference.DEFAULT if name == inference.AUTO else name)
+    found: Inference = inference.create(DEFAULT if name == AUTO else name)
     return found
 
 
@@ -242,13 +243,13 @@ class Task(NamedTuple):
             rows: the sum of the weights of those that are trained on; None for all.
         """
         settings = self.settings
-        if settings.inference != inference.AUTO:
+        if settings.inference != AUTO:
             return self
         target, likelihood = job.target, self.likelihood(job.target)
         default = self.structure.solves and target.axis == "row" and job.rows.has_features
         same = settings.network in ("auto", self.structure.network(target.axis))
         given = [name for name in STEERING if settings.options.get(name) not in (None, False)]
-        name = inference.choose(
+        name = choose(
             job.mass if rows is None else rows,
             networks=default and same and likelihood.additive and likelihood.has_distribution,
             steered=bool(given or settings.network_options),

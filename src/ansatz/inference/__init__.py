@@ -5,9 +5,6 @@ from ansatz.fitting.intervals import conformal_quantile as conformal_quantile
 from ansatz.fitting.intervals import conformal_scores as conformal_scores
 from ansatz.fitting.recalibration import Recalibration as Recalibration
 from ansatz.inference.combination import Combination as Combination
-from ansatz.inference.registry import AUTO as AUTO
-from ansatz.inference.registry import DEFAULT as DEFAULT
-from ansatz.inference.registry import choose as choose
 from ansatz.inference.registry import create as create
 from ansatz.inference.registry import names as names
 from ansatz.inference.registry import register as register

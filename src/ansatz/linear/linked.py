@@ -12,8 +12,10 @@ from ansatz.likelihoods.distribution import Distribution
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.spec import TargetSpec
 
-LINKED = ("normal", "poisson", "negative_binomial", "gamma", "inverse_gaussian", "exponential")
-LINKED += ("bernoulli", "binomial", "beta")
+LINKED = (
+    *("normal", "poisson", "negative_binomial", "gamma", "inverse_gaussian", "exponential"),
+    *("bernoulli", "binomial", "beta"),
+)
 
 
 def link_of(likelihood: Likelihood, name: str) -> Link:

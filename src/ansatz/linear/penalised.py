@@ -507,7 +507,8 @@ def _soft_minimum(s: Tensor, c: Tensor, lasso: float, ridge: float) -> Tensor:
 def take_design_rows(rows: DesignRows, index: NDArray[np.intp]) -> DesignRows:
     """Some of the rows."""
     chosen = torch.from_numpy(np.asarray(index))
-    return DesignRows(*(None if part is None else part[chosen] for part in rows))
+    parts = (None if part is None else part[chosen] for part in rows)
+    return DesignRows(*parts)  # type: ignore[arg-type]
 
 
 def _kept(folds: Folds, weight: Tensor | None, precision: Tensor | None, count: int) -> Folds:

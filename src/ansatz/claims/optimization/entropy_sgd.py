@@ -1,13 +1,15 @@
 """Local entropy prefers the flat of two minima, and Entropy-SGD follows it there."""
 
 import math
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.claims.claim import Figure
 from ansatz.claims.finding import EPS
+from ansatz.optim import EntropySGD
 
 CENTRES = torch.tensor([-1.0, 1.0], dtype=torch.float64)
 CURVATURES = torch.tensor([40.0, 1.0], dtype=torch.float64)  # the sharp well, the flat one
@@ -128,17 +130,14 @@ def entropy_sgd(
     scope: float, chains: int, rounds: int, inner: int, generator: torch.Generator
 ) -> Tensor:
     """Each round estimates ⟨x'⟩ by Langevin steps from x, and moves x half the way to it."""
-    rate = 0.02
-    x = torch.full((chains,), -1.0, dtype=torch.float64)
-    for _ in range(rounds):
-        inside, mean = x, x
-        for _ in range(inner):
-            noise = torch.randn(chains, dtype=torch.float64, generator=generator)
-            pull = slope_of_loss(inside) + scope * (inside - x)
-            inside = inside - rate * pull + (2 * rate) ** 0.5 * noise
-            mean = 0.75 * mean + 0.25 * inside
-        x = x + 0.5 * (mean - x)
-    return x
+    x = nn.Parameter(torch.full((chains,), -1.0, dtype=torch.float64))
+    seed = int(torch.randint(2**31, (), generator=generator))
+    how: dict[str, Any] = {"gamma": scope, "noise": 2**0.5, "inner": inner, "memory": 0.25}
+    rule = EntropySGD([x], lr=0.02, outer=0.5, seed=seed, **how)
+    for _ in range(rounds * inner):
+        x.grad = slope_of_loss(x.detach())
+        rule.step()
+    return x.detach()
 
 
 def draw(paper: Figure, finding: Finding) -> None:

@@ -1,17 +1,17 @@
 """Projected gradient ascent stays in the ball and finds the best point of it."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from scipy.optimize import brentq
-from torch import Tensor
+from torch import Tensor, nn
 
 from ansatz.claims import Check, Claim, Finding, Table, Wrong
 from ansatz.claims.claim import Figure
 from ansatz.claims.finding import EPS
 from ansatz.claims.optimization._path import rotation, spectrum
-
-Projection = Callable[[Tensor], Tensor]
+from ansatz.optim import ProjectedGradient
 
 
 def measure(
@@ -26,17 +26,17 @@ def measure(
         return -0.5 * (x - peak) @ hessian @ (x - peak)
 
     start = torch.zeros(size, dtype=torch.float64)
-    path = ascend(climb, start, ball(radius), 1.0, steps)
-    free = ascend(climb, start, lambda x: x, 1.0, steps)
-    boxed = ascend(climb, start, lambda x: x.clamp(-radius, radius), 1.0, steps)
+    path = ascend(climb, start, radius, 1.0, steps)
+    free = ascend(climb, start, 1e9, 1.0, steps)
+    boxed = ascend(climb, start, radius, 1.0, steps, norm="inf")
     best, multiplier = on_the_sphere(curvature, Q, peak, radius)
     gaps = (path - best).norm(dim=1)
     contraction = float(1 - curvature[0])
     late = contraction / (1 + multiplier)
     near = (gaps[:-1] < 1e-5) & (gaps[1:] > 1e-11)
     slope = torch.randn(size, dtype=torch.float64, generator=generator)
-    linear = ascend(lambda x: slope @ x, start, ball(radius), 4 * radius, 20)[-1]
-    corner = ascend(lambda x: slope @ x, start, lambda x: x.clamp(-radius, radius), 1e3, 20)[-1]
+    linear = ascend(lambda x: slope @ x, start, radius, 4 * radius, 20)[-1]
+    corner = ascend(lambda x: slope @ x, start, radius, 1e3, 20, norm="inf")[-1]
     bound = contraction**steps * float(gaps[0])
     rounding = 64 * EPS * radius / float(curvature[0])
     checks = [
@@ -88,20 +88,21 @@ def measure(
     )
 
 
-def ball(radius: float) -> Projection:
-    """The nearest point of norm at most ``radius``."""
-    return lambda x: x * (radius / x.norm()).clamp(max=1.0)
-
-
 def ascend(
-    climb: Callable[[Tensor], Tensor], start: Tensor, project: Projection, rate: float, steps: int
+    climb: Callable[[Tensor], Tensor],
+    start: Tensor,
+    radius: float,
+    rate: float,
+    steps: int,
+    norm: Literal["l2", "inf"] = "l2",
 ) -> Tensor:
     """The iterates of x ← Π(x + α∇ℓ)."""
-    path = [start]
+    x, path = nn.Parameter(start.clone()), [start]
+    rule = ProjectedGradient([x], lr=rate, radius=radius, norm=norm, maximize=True)
     for _ in range(steps):
-        x = path[-1].clone().requires_grad_()
-        (gradient,) = torch.autograd.grad(climb(x), x)
-        path.append(project(x.detach() + rate * gradient))
+        (x.grad,) = torch.autograd.grad(climb(x), x)
+        rule.step()
+        path.append(x.detach().clone())
     return torch.stack(path)
 
 
