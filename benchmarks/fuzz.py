@@ -245,15 +245,18 @@ def main() -> int:
             print(*row["lines"], *(f"{key}: {value}" for key, value in row.items()), sep="\n")
             return 0
         todo = jobs(given.inputs, given.only)
-        rows = run_all(todo, corpus, folder, given.seed, given.processes)
-    results = summarize(rows)
-    for form, counts in results.items():
-        shown = {key: value for key, value in counts.items() if value}
-        print(f"{form:14s} {json.dumps(shown)}")
+        rows: list[Row] = []
+        for form in FORMATS:  # recorded one by one: a run that is stopped loses little
+            own = [job for job in todo if job.form == form]
+            if own:
+                rows += run_all(own, corpus, folder, given.seed, given.processes)
+                results = summarize(rows[-len(own) :])
+                shown = {key: value for key, value in results[form].items() if value}
+                print(f"{form:18s} {json.dumps(shown)}", flush=True)
+                if given.record:
+                    _record(results, given.seed)
     total = Counter(row["outcome"] for row in rows)
     print(len(rows), dict(total), f"{time.perf_counter() - began:.0f} s")
-    if given.record:
-        _record(results, given.seed)
     return 1 if any(total[name] for name in BAD) else 0
 
 
@@ -264,6 +267,7 @@ def _record(results: dict[str, Any], seed: int) -> None:
 
     path = RESULTS / "fuzz.json"
     kept = read_json(path)["results"] if path.exists() else {}
+    kept.pop("all", None)
     now = {form: {**counts, "commit": commit()} for form, counts in results.items()}
     every = {form: {**kept, **now}[form] for form in FORMATS if form in {**kept, **now}}
     names = ("inputs", *OUTCOMES)

@@ -7,6 +7,7 @@ from torch.testing import assert_close
 
 from ansatz.likelihoods import Distribution, NormalDistribution, PoissonDistribution
 from ansatz.likelihoods.distribution import bisect
+from ansatz.likelihoods.mixture import Mixture
 
 
 class Logistic(Distribution):
@@ -92,3 +93,18 @@ def test_a_quantile_without_gradient_does_not_ask_the_cdf():
     assert plain.asked == 0
     assert learned.icdf(q).requires_grad
     assert plain.icdf(q.clone().requires_grad_()).requires_grad
+
+
+@pytest.mark.parametrize("log_rate", [800.0, torch.inf, torch.nan])
+def test_the_quantile_of_a_rate_that_overflowed_is_not_searched_for(log_rate):
+    found = PoissonDistribution(torch.tensor([log_rate, 1.0])).icdf(torch.full((2,), 0.9))
+    assert found[1] == stats.poisson(math.e).ppf(0.9) and not found[0].isfinite()
+
+
+def test_the_score_of_a_wide_mixture_of_counts_is_no_endless_sum():
+    """Rates 1e9 and 4e9: CRPS = E|Y - y| - E|Y - Y'| / 2 with all mass at the two rates."""
+    rates = [torch.tensor([1e9, 3.0]).log(), torch.tensor([4e9, 3.0]).log()]
+    law = Mixture([PoissonDistribution(rate) for rate in rates], torch.tensor([0.5, 0.5]))
+    wide, narrow = law.crps(torch.tensor([2e9, 4.0]))
+    assert wide == pytest.approx(1.5e9 - 0.75e9, rel=1e-2)
+    assert_close(narrow, PoissonDistribution(torch.tensor(3.0).log()).crps(torch.tensor(4.0)))

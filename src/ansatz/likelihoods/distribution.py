@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator
 from functools import wraps
 from itertools import chain, pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -361,12 +361,18 @@ def crps_between(distribution: Distribution, y: Tensor, edges: Tensor) -> Tensor
 
 
 def _crps_by_sum(distribution: Distribution, y: Tensor) -> Tensor:
-    """The sum over whole numbers between the 1e-12 quantiles and y, each row's own, in blocks."""
+    """The sum over whole numbers between the 1e-12 quantiles and y, each row's own, in blocks.
+
+    Rows of more than 2^20 whole numbers: by quadrature, from which the sum differs by 1e-6.
+    """
+    low, span, narrow = _whole_span(distribution, y, y)
     total = torch.zeros_like(y)
-    for x in _whole_numbers(distribution, y, y):
+    for x in _whole_numbers(low, span[narrow]):
         below = distribution.cdf(x)
         total = total + (torch.where(x < y, below, 1 - below) ** 2).sum(0)
-    return total
+    if bool(narrow.all()):
+        return total
+    return torch.where(narrow, total, _crps_by_quadrature(distribution, y))
 
 
 def _entropy_by_quadrature(distribution: Distribution) -> Tensor:
@@ -389,26 +395,38 @@ def _entropy_by_quadrature(distribution: Distribution) -> Tensor:
 def _entropy_by_sum(distribution: Distribution) -> Tensor:
     """The sum over whole numbers between extreme quantiles, each row's own."""
     like = distribution.mean
+    low, span, narrow = _whole_span(distribution, like)
     total = torch.zeros_like(like)
-    for x in _whole_numbers(distribution, like):
+    for x in _whole_numbers(low, span[narrow]):
         log_p = distribution.log_prob(x)
         possible = log_p > -math.inf
         safe = torch.where(possible, log_p, 0.0)
         total = total - torch.where(possible, safe.exp() * safe, 0.0).sum(0)
-    return total
+    if bool(narrow.all()):
+        return total
+    return torch.where(narrow, total, _entropy_by_quadrature(distribution))
 
 
-def _whole_numbers(
-    distribution: Distribution, like: Tensor, y: Tensor | None = None
-) -> Iterator[Tensor]:
-    """Blocks ``(block, ...)`` of the whole numbers between the 1e-12 quantiles, and y."""
+class _WholeSpan(NamedTuple):
+    low: Tensor  # the smallest whole number that matters, a row's own
+    span: Tensor  # how many follow
+    narrow: Tensor  # where they are few enough to be added up
+
+
+def _whole_span(distribution: Distribution, like: Tensor, y: Tensor | None = None) -> _WholeSpan:
+    """The whole numbers between the 1e-12 quantiles, and y."""
     with torch.no_grad():
         tiny = max(1e-12, torch.finfo(like.dtype).eps)
         low = distribution.icdf(torch.full_like(like, tiny))
         high = distribution.icdf(torch.full_like(like, 1 - tiny))
         if y is not None:
             low, high = low.minimum(y.floor()), high.maximum(y.ceil())
-    last = float((high - low).max()) if like.numel() else 0.0
+    return _WholeSpan(low, high - low, high - low <= _SUMMED)
+
+
+def _whole_numbers(low: Tensor, spans: Tensor) -> Iterator[Tensor]:
+    """Blocks ``(block, ...)`` of the whole numbers from ``low`` on, as many as the longest span."""
+    like, last = low, float(spans.max()) if spans.numel() else -1.0
     block = max(1, _SUMMED // max(like.numel(), 1))
     for start in torch.arange(0.0, last + 1, block).tolist():
         steps = torch.arange(start, min(start + block, last + 1), dtype=like.dtype)

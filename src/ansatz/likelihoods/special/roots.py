@@ -77,6 +77,9 @@ def positive_quantile(
     return x, ~(gap < 1e-10 * (1 - target))
 
 
+_FARTHEST = 2.0**62
+
+
 def count_search(
     distribution: Distribution, q: Tensor, guess: Tensor, upper: Tensor | None = None
 ) -> Tensor:
@@ -92,10 +95,14 @@ def count_search(
     end = torch.full_like(q, torch.inf) if upper is None else upper.to(q).expand_as(q)
     answer = torch.where(q >= 1, end, 0.0)
     answer = torch.where((q >= 0) & (q <= 1), answer, torch.nan)
-    active = ((q > 0) & (q < 1)).nonzero(as_tuple=True)
+    inside = (q > 0) & (q < 1)
+    # Beyond 2^62 a guess has all the digits there are, and a rate that overflowed has no cdf.
+    far = inside & ~(guess < _FARTHEST)
+    answer = torch.where(far, torch.minimum(guess, end), answer)
+    active = (inside & ~far).nonzero(as_tuple=True)
     level = q[active]
     low, high = torch.full_like(level, -1.0), end[active]  # cdf(low) < q <= cdf(high)
-    y = torch.minimum(guess[active].round().clamp(min=0), high.clamp(max=2.0**62))
+    y = torch.minimum(guess[active].round().clamp(min=0), high.clamp(max=_FARTHEST))
     step = 0
     while level.numel():
         part = kind(*(p[active] for p in parameters))
