@@ -28,6 +28,7 @@ ALLOWED = {
     ("ansatz/registry.py", "importlib.import_module"): "addresses written in our own tables",
     ("ansatz/cli/names.py", "importlib.import_module"): "the registries, by a table in that file",
     ("ansatz/cli/doctor.py", "importlib.import_module"): "optional packages, listed in that file",
+    ("ansatz/data/package_files.py", "importlib.import_module"): "readers, by a table in that file",
     ("ansatz/networks/checkpoint.py", "torch.load"): "weights_only=True, tested with canaries",
 }
 

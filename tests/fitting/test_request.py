@@ -82,6 +82,13 @@ def test_an_owner_may_be_named():
             Request.of("a.csv", {"options": {key: 1}}).settings()
 
 
+def test_folds_of_a_cross_validation_are_not_those_of_a_training():
+    given = {"folds": 3, "optimizer": "sgd", "options": {"training.folds": 5}}
+    request = Request.of("a.csv", given)
+    assert request.settings() == {"optimizer": "sgd", "folds": 5}
+    assert request.options["folds"] == 3
+
+
 def test_options_with_an_owner_reach_the_fit():
     given = {"target": "y", "likelihood": "normal_mixture"}
     options = {"likelihood.components": 3, "training.epochs": 2, "network.widths": [4]}

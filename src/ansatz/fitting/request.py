@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, cast, get_a
 from ansatz.errors import UsageError
 from ansatz.fitting.options.commands import (
     FitOptions,
+    FoldOptions,
     InferenceSettings,
     NetworkSettings,
     OutcomeOptions,
     OutcomeSettings,
-    TrainingOptions,
     TrainingSettings,
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
@@ -99,8 +99,8 @@ class Request(NamedTuple):
         Those of the likelihood and of networks other than the default keep their owner's name:
         their constructors check them.
         """
-        # Settings that have a flag of their own.
-        own = fit_settings() | {"pretrained", "freeze", *declared(TrainingOptions)}
+        # Settings that have a flag of their own; --folds is not the setting of that name.
+        own = fit_settings() - declared(FoldOptions).keys()
         found: dict[str, Any] = {k: v for k, v in self.given.items() if k in own}
         for key, value in (self.given.get("options") or {}).items():
             owner, dot, name = key.partition(".")

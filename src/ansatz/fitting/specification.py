@@ -96,7 +96,7 @@ class Specification(_Strict):
     history: HistoryRecord | None
     recalibration: RecalibrationRecord | None = None
     summary: SavedSummary | None
-    evidence: dict[str, dict[str, Any]]
+    evidence: dict[str, dict[str, Any] | None]
     iterations: int = Field(ge=0, le=_MOST)
 
     @model_validator(mode="after")
@@ -111,7 +111,7 @@ class Specification(_Strict):
         if isinstance(design, dict):  # a formula: its variables are features, its columns are not
             used = [each.get("name") for each in design.get("variables", ())]
             if self.features.names is not None and not set(used) <= set(names):
-                raise ValueError("the formula uses columns that are not features")
+                raise ValueError("a variable of the formula is not a feature")
             return self
         read = self.preprocessing.get("columns")
         if self.features.columns is not None and isinstance(read, list):
