@@ -127,7 +127,7 @@ def test_a_saved_model_and_an_ensemble_keep_the_error(tmp_path):
 
 
 def test_the_linear_member_of_a_mixture_has_its_own_distribution():
-    x, y, new = table(60, 20)
+    x, y, new = table(60, 3)
     model = Regressor(inference="ensemble", members=2, likelihood="normal").fit(x, y)
     linear = Regressor(network="linear", likelihood="normal").fit(x, y)
     posterior, parts = model.model_.posterior, 0.0

@@ -99,8 +99,9 @@ class Request(NamedTuple):
         Those of the likelihood and of networks other than the default keep their owner's name:
         their constructors check them.
         """
-        # Settings that have a flag of their own; --folds is not the setting of that name.
-        own = fit_settings() - declared(FoldOptions).keys()
+        # Settings that have a flag of their own; --folds is not the setting of that name, and
+        # options of reading (classes of masks) are not.
+        own = fit_settings() - declared(FoldOptions).keys() - self.reader().keys()
         found: dict[str, Any] = {k: v for k, v in self.given.items() if k in own}
         for key, value in (self.given.get("options") or {}).items():
             owner, dot, name = key.partition(".")
