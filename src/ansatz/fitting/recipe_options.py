@@ -113,7 +113,7 @@ class RecipeOptions(NamedTuple):
         """The budget of a number of passes over the rows."""
         if self.steps is not None:
             raise UsageError("epochs and steps are two budgets of one training: give one of them.")
-        if not isinstance(self.epochs, int | float | np.number) or not self.epochs >= 1:
+        if not isinstance(self.epochs, int | float | np.number) or not 1 <= self.epochs <= 1e12:
             raise UsageError(f"epochs must be a number from 1, got {self.epochs!r}.")
         size = changes.get("batch_size", recipe.batch_size)
         rows = round(count * (1 - changes.get("holdout", recipe.holdout)))

@@ -113,6 +113,12 @@ class Specification(_Strict):
             if self.features.names is not None and not set(used) <= set(names):
                 raise ValueError("a variable of the formula is not a feature")
             return self
+        fit = self.evidence.get("fit") or {}
+        for name in ("metrics", "linear", "constant"):
+            if not isinstance(fit.get(name) or {}, dict):
+                raise ValueError(f"evidence.fit.{name}: expected metrics by name")
+        if not isinstance(fit.get("notes", []), list):
+            raise ValueError("evidence.fit.notes: expected a list")
         read = self.preprocessing.get("columns")
         if self.features.columns is not None and isinstance(read, list):
             found = [each.get("name") if isinstance(each, dict) else each for each in read]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _assert_all_finite
 from torch import Tensor, nn
 
 from ansatz import likelihoods
-from ansatz.errors import DataError, UsageError
+from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import (
@@ -334,6 +334,8 @@ class Classes(Outcome):
         weights = state["log_weights"]
         self.log_weights = None if weights is None else [float(each) for each in weights]
         self.temperature = float(state["temperature"])
+        if self.log_weights is not None and len(self.log_weights) != len(self.labels):
+            raise ModelError("outcome.state.log_weights: expected a number for each class")
 
 
 def find_temperature(logits: Tensor, y: Tensor, weight: Tensor) -> float:

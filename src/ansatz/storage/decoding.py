@@ -49,6 +49,8 @@ def reason(error: BaseException) -> str:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         said = f"{where}: {first['msg']}, got {str(first['input'])[:60]}"
+        if first["type"] == "value_error":  # of several fields: the input is all of them
+            said = f"{where}{': ' if where else ''}{first['msg'].removeprefix('Value error, ')}"
     elif isinstance(error, KeyError):
         said = f"it lacks {error}"
     elif isinstance(error, OSError) and error.strerror:
