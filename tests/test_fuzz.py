@@ -34,6 +34,7 @@ def test_the_record_counts_each_input_once_and_nothing_escaped(fuzz):
         assert not any(counts[name] for name in ("escaped", "crash", "hang", "stray", "outside"))
 
 
+@pytest.mark.filterwarnings("default")  # the command shows them, each on a line
 def test_a_sample_of_damaged_files_is_accepted_or_refused_in_one_line(fuzz, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
     corpus = fuzz.prepare(tmp_path / "fuzz")
