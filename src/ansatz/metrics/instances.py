@@ -18,6 +18,12 @@ class PanopticQuality(NamedTuple):
         found: objects that were found.
         missed: true objects without a predicted one.
         invented: predicted objects without a true one.
+
+    Example:
+        >>> import numpy as np
+        >>> from ansatz.metrics import panoptic_quality
+        >>> panoptic_quality(np.array([[1, 0, 2]]), np.array([[1, 0, 0]])).missed
+        1
     """
 
     quality: float

@@ -1,4 +1,4 @@
-"""What the Neocognitron of 1980 added to the network of 1969: cells that tolerate shifts."""
+"""What the Neocognitron of 1980 added to the network of 1969: layers that tolerate shifts."""
 
 import copy
 from math import exp
@@ -90,7 +90,7 @@ def shifted_cosine(network: Neocognitron, image: Tensor) -> float:
 
 
 def without_blur(network: Neocognitron) -> Neocognitron:
-    """The same S-cells; C-cells pass on the middle of what they see."""
+    """Makes the C layers pass on the middle of what they see."""
     plain = copy.deepcopy(network)
     for cells in plain.modules():
         if isinstance(cells, CCells):
@@ -107,8 +107,8 @@ claim = Claim(
         "Fukushima's Neocognitron appeared in 1980 (in Japanese in 1979); his paper of 1969, a "
         "date that is often printed, has fixed filters and another name. DenseNet is the paper of "
         "Huang, Liu, van der Maaten and Weinberger (2017). Dates are facts of record; what can be "
-        "measured is what 1980 added: C-cells, which answer nearly alike when a feature moves by a "
-        "pixel. S- and C-cells are fixed; their outputs scale with brightness."
+        "measured is what 1980 added: C layers, which answer nearly alike when a feature moves by "
+        "a pixel. S and C layers are fixed; their outputs scale with brightness."
     ),
     formula=r"\cos\bigl(C(S(x)), C(S(x_{+1}))\bigr) \ge e^{-1 / (4 \sigma^2)}",
     sources=("E65", "M206"),

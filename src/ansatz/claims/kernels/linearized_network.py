@@ -111,7 +111,7 @@ claim = Claim(
     id="linearized-network",
     title="Linearised networks compete on small data",
     statement=(
-        "It is said that linearised networks do not compete with networks. On a few hundred "
+        "Linearised networks are often held not to compete with networks. On a few hundred "
         "handwritten digits they do: the tangent model at the start, trained to the end, and "
         "regression with the kernel of infinite width err no more than the network itself. On "
         "large data with convolutions networks are ahead."
