@@ -133,7 +133,9 @@ def mean_square(network, batch):
 
 
 @pytest.mark.parametrize(
-    "given", [nn.MSELoss(), nn.MSELoss(reduction="none"), F.mse_loss, mean_square], ids=str
+    "given",
+    [nn.MSELoss(), nn.MSELoss(reduction="none"), F.mse_loss, mean_square],
+    ids=["module", "terms", "function", "own"],
 )
 def test_losses_of_any_kind_give_the_same_steps(given):
     source = TensorSource(Batch.of(X, Y), batch_size=4)
