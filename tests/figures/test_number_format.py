@@ -5,7 +5,7 @@ from ansatz.figures.number_format import number, percent, printable, with_error
 
 def test_numbers_have_four_significant_digits_and_a_true_minus():
     found = [number(value) for value in (0.123456, 12345.6, 7, None, -0.5)]
-    assert found == ["0.1235", "12346", "7", "–", "−0.5"]
+    assert found == ["0.1235", "12,346", "7", "–", "−0.5"]
 
 
 def test_an_estimate_has_the_digits_of_its_error():

@@ -234,7 +234,7 @@ def test_the_command_of_a_report_repeats_the_fit(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     "value, text",
-    [(0, "0"), (1e-12, "1e−12"), (123456.7, "123457"), (float("nan"), "–"), (-float("inf"), "−∞")],
+    [(0, "0"), (1e-12, "1e−12"), (123456.7, "123,457"), (float("nan"), "–"), (-float("inf"), "−∞")],
 )
 def test_numbers_read_alike_everywhere(value, text):
     assert number(value) == text

@@ -34,7 +34,7 @@ def get(name: str) -> Claim:
     Example:
         >>> from ansatz import claims
         >>> claims.get("xor").sources
-        ('M009',)
+        ('M009', 'E67')
     """
     found: Claim = registry.get(name)
     return found

@@ -106,7 +106,8 @@ class HurdlePoissonDistribution(Distribution):
     def _solve(self, q: Tensor) -> Tensor:
         zero, rate = torch.sigmoid(-self.logits), self.log_rate.exp()
         inner = ((q - zero) / torch.sigmoid(self.logits)).clamp(1e-300, 1 - 1e-16)
-        z = torch.special.ndtri(inner - (-rate).exp() * (inner - 1))  # the level among all counts
+        among_all = inner - (-rate).exp() * (inner - 1)  # the level among all counts; 1 for rate 0
+        z = torch.special.ndtri(among_all.clamp(max=1 - 1e-16))
         guess = (rate + z * rate.sqrt() + (z * z - 1) / 6).clamp(min=1)  # Cornish and Fisher
         return count_search(self, q, torch.where(q <= zero, 0.0, guess))
 
