@@ -14,6 +14,7 @@ IMAGES = DOCS / "images" / "likelihoods"
 PAGE = (DOCS / "likelihoods.md").read_text(encoding="utf-8")
 SHARED = {  # losses that are drawn together, for comparison
     "losses": {"mse", "mae", "huber", "tukey"},
+    "robust_losses": {"charbonnier", "cauchy", "geman_mcclure", "welsch"},
     "class_losses": {"cross_entropy", "focal"},
 }
 LOSSES = {"kl", "dice", "sum"}.union(*SHARED.values())  # the first: of too many numbers to draw

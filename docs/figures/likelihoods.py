@@ -615,18 +615,35 @@ def _survival_axis(ax: Axes) -> None:
 
 def losses() -> Figure:
     """What a residual costs, and where it stops to matter."""
-    figure, ax = axes("y − f, in units of s", "loss")
-    x = torch.linspace(-6, 6, 241, dtype=torch.float64)
-    raw = torch.zeros(len(x), 1, dtype=torch.float64)
+    x, raw = _residuals()
     made = {
         "mse / 2": likelihoods.MSE().loss(raw, x) / 2,
         "mae": likelihoods.MAE().loss(raw, x),
         "huber": likelihoods.Huber().loss(raw, x),
         "tukey": likelihoods.Tukey(scale=1.0).loss(raw, x),
     }
+    return _losses(x, made, 7)
+
+
+def robust_losses() -> Figure:
+    """The shapes of Barron's loss that have a name: equal near 0, and ever flatter far from it."""
+    x, raw = _residuals()
+    names = ("charbonnier", "cauchy", "geman_mcclure", "welsch")
+    made = {name: likelihoods.create(name, scale=1.0).loss(raw, x) for name in names}
+    return _losses(x, made, 6)
+
+
+def _residuals() -> tuple[Tensor, Tensor]:
+    """Residuals, and raw numbers that predict 0."""
+    x = torch.linspace(-6, 6, 241, dtype=torch.float64)
+    return x, torch.zeros(len(x), 1, dtype=torch.float64)
+
+
+def _losses(x: Tensor, made: dict[str, Tensor], top: float) -> Figure:
+    figure, ax = axes("y − f, in units of s", "loss")
     for (label, loss), colour in zip(made.items(), COLOURS, strict=True):
         ax.plot(x, loss, color=colour, label=label)
-    ax.set_ylim(0, 7)
+    ax.set_ylim(0, top)
     ax.set_xlim(-6, 6)
     ax.legend(loc="upper center", ncols=2)
     return figure
@@ -722,6 +739,7 @@ DRAWN: dict[str, Callable[[], Figure]] = {
         plackett_luce,
         poisson,
         quantiles,
+        robust_losses,
         student_t,
         truncated,
         tweedie,

@@ -9,6 +9,7 @@ from ansatz.likelihoods.point_loss import RobustScale, require_scale
 
 
 class _Shape(Barron):
+    has_distribution = False
     shape_of_barron: float
 
     def __init__(self, *, scale: RobustScale = "mad") -> None:
