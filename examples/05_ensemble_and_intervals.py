@@ -22,7 +22,7 @@ def describe(name, bounds, nll=None):
     )
 
 
-single = Regressor("normal", random_state=0).fit(X, y)
+single = Regressor("normal", inference="point", random_state=0).fit(X, y)
 describe("network", single.interval(X_test, 0.9), single.evaluate(X_test, y_test)["nll"])
 
 # Ten networks, each stopped by another fold of the training rows. Their distributions are mixed,

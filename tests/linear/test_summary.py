@@ -111,7 +111,7 @@ def test_a_networks_summary_has_no_aic():
     summary = NetworkSummary(**arguments, deviance_explained=0.5, refits=20, level=0.9)
     text = str(summary)
     assert "AIC" not in text and "Held-out deviance explained: 50.0 % (200 rows)" in text
-    assert "90 % percentile intervals over 20 bootstrap refits" in text
+    assert "90 %, by the standard deviation over 20 bootstrap refits" in text
     rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
     assert [float(v) for v in rows["sex"][-3:]] == [-1.0, -2.0, 0.5]
     without = str(NetworkSummary(**arguments, deviance_explained=None))

@@ -230,23 +230,33 @@ def test_quantiles_compare_with_the_quantiles_of_a_likelihood():
     found = compare(a, b).scores[0]
     X, y = b.rows_of["test"]
     likelihood = b.model.predict_dist(X)
-    mean, sd = likelihood.mean.numpy(), likelihood.stddev.numpy()
-    q = mean[:, None] + sd[:, None] * stats.norm.ppf(levels)
+    location, scale = likelihood.location.numpy(), likelihood.scale.numpy()
+    df = 120 - 3  # Student's t, as in the prediction intervals of least squares
+    q = location[:, None] + scale[:, None] * stats.t(df).ppf(levels)
     error = y.to_numpy()[:, None] - q
     expected = np.maximum(np.array(levels) * error, (np.array(levels) - 1) * error).sum(1).mean()
     assert found.b == pytest.approx(expected)
 
 
 def test_a_target_on_the_log_scale_is_translated():
-    """A normal distribution of log y is a log-normal one of y: their scores must agree."""
+    """A normal distribution of log y is a log-normal one of y: their scores must agree.
+
+    Up to the nodes of the integral over the estimation error: of log y it has a closed form.
+    """
     a = fit("price", likelihood="log_normal", group="patient")
     b = fit("log_price", likelihood="normal", group="patient")
     found = compare(a, b)
-    assert found.scores[0].a == pytest.approx(found.scores[0].b, rel=1e-6)
+    X, y = b.rows_of["test"]
+    translated = b.model.predict_dist(X).log_prob(_tensor(y)) - _tensor(y)
+    score = found.scores[0]
+    assert score.a == pytest.approx(-a.metrics["nll"], rel=1e-6)
+    assert score.b == pytest.approx(float(translated.mean()), rel=1e-6)
+    assert score.a == pytest.approx(score.b, rel=2e-3)
     assert any("another scale (log)" in caution for caution in found.cautions)
     assert len(found.scores) == 1  # a CRPS has a unit
-    reverse = compare(b, a)
-    assert reverse.scores[0].a == pytest.approx(reverse.scores[0].b, rel=1e-6)
+    reverse = compare(b, a).scores[0]
+    assert reverse.a == pytest.approx(-b.metrics["nll"], rel=1e-6)
+    assert reverse.a - reverse.b == pytest.approx(score.b - score.a, rel=1e-4)
 
 
 def test_a_target_in_other_units_is_translated():
@@ -323,15 +333,19 @@ def test_refits_are_what_a_loop_over_the_folds_gives():
     methods = found.methods
     assert seen[-1] == (16, 16) and methods.rows == 150 and methods.folds == 4
     assert found.better == found.a and "better method" in found.verdict
-    # scikit-learn's least squares with the maximum-likelihood spread, on the same folds
+    # scikit-learn's least squares with its t-based predictive distribution, on the same folds
     gains = []
     for inside, outside in _folds(a, b, 4, 2):
         scores = []
         for column in ("x", "z"):
             X, y = TABLE[[column]].to_numpy(), TABLE["price"].to_numpy()
             line = LinearRegression().fit(X[inside], y[inside])
-            sd = np.std(y[inside] - line.predict(X[inside]))
-            scores.append(stats.norm(line.predict(X[outside]), sd).logpdf(y[outside]).mean())
+            df, centre = len(inside) - 2, X[inside].mean()
+            squares = ((y[inside] - line.predict(X[inside])) ** 2).sum() / df
+            away = (X[outside, 0] - centre) ** 2 / ((X[inside] - centre) ** 2).sum()
+            scale = np.sqrt(squares * (1 + 1 / len(inside) + away))
+            t = stats.t(df, line.predict(X[outside]), scale)
+            scores.append(t.logpdf(y[outside]).mean())
         gains.append(scores[1] - scores[0])
     assert_allclose(methods.table[1].gain, np.mean(gains), rtol=1e-6)
     ratio = methods.tested / methods.learned

@@ -180,7 +180,7 @@ def test_the_section_of_a_poisson_fit_to_overdispersed_counts_says_so():
     found = section(gather(poisson_model, x[1000:], y[1000:]))
     assert "dispersion" in found.lead and "zeros" in found.lead
     model = Regressor("negative_binomial", network="linear").fit(x[:1000], y[:1000])
-    assert isinstance(model.model_.likelihood, NegativeBinomial)
+    assert isinstance(model.model_.likelihood.likelihood, NegativeBinomial)
     better = section(gather(model, x[1000:], y[1000:]))
     assert "dispersion" not in better.lead and "zeros" not in better.lead
     table = next(part for part in better.parts if isinstance(part, Table))

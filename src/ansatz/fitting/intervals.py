@@ -13,6 +13,7 @@ from torch import Tensor
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import Distribution, Likelihood, Quantiles
+from ansatz.likelihoods.averaged import Averaged
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -137,7 +138,8 @@ def distribution_of(served: Predictive, trials: NDArray[np.float64] | None = Non
             "intervals take a likelihood, like student_t, or quantiles."
         )
     given: dict[str, Any] = {} if trials is None else {"trials": torch.from_numpy(trials)}
-    if given and "trials" not in inspect.signature(likelihood.distribution).parameters:
+    plain = likelihood.likelihood if isinstance(likelihood, Averaged) else likelihood
+    if given and "trials" not in inspect.signature(plain.distribution).parameters:
         raise UsageError(f"{likelihood.name} counts no successes: it takes no trials.")
     with torch.no_grad():  # a learned dispersion is not a variable here
         return likelihood.distribution(raw, **given)

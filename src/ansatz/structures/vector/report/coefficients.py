@@ -72,6 +72,8 @@ def section(evidence: Evidence) -> Section | None:
     if len(evidence.model.estimates) != 1:
         return None
     estimates = evidence.model.estimates[0]
+    if len(estimates.names) == 1:  # the intercept
+        return None
     every = coefficients_of(estimates, _widths(evidence, estimates))
     slopes = [each for each in every if each.name != estimates.names[0]]
     if not slopes or not all(math.isfinite(each.error) for each in slopes):
