@@ -15,7 +15,6 @@ from ansatz.fitting.job import read_column
 from ansatz.likelihoods import Likelihood, RankingDistribution
 from ansatz.metrics import kendall_tau
 
-
 # A teacher is for classes and numbers, and scores of items have the log link only.
 _OF_OTHERS = ("calibration", "link", "teacher", "teacher_temperature", "teacher_weight")
 
