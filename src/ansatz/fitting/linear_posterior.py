@@ -117,8 +117,9 @@ def _fits(trained: Trained, state: Mapping[str, Tensor]) -> bool:
         return False
     matrices = [p for p in trained.network.parameters() if p.ndim == 2]
     outputs, shift = matrices[0].shape[0], trained.objective.shift
-    several = shift is not None and shift.ndim == 2
-    targets, raw = shift.shape if several else (1, outputs)
+    several, (targets, raw) = False, (1, outputs)
+    if shift is not None and shift.ndim == 2:
+        several, (targets, raw) = True, shift.shape
     return (
         targets * raw == outputs
         and root.shape[:2] == (targets, sum(p.shape[-1] for p in matrices) + 1)
