@@ -138,7 +138,7 @@ def test_a_search_without_trials_is_not_counted():
     from ansatz.tuning.journal import Trial
     from ansatz.tuning.tune import _verdict
 
-    best = Trial(number=0)
+    best = Trial(number=0, parameters={})
     assert _verdict(best, 0, None).startswith("No trial was made")
     assert _verdict(best, 1, None).startswith("The one trial did not beat")
     assert _verdict(best, 3, None).startswith("None of 3 trials beat")

@@ -29,11 +29,11 @@ def test_outcomes_find_their_estimator(table, options, kind):
 
 
 def test_options_go_where_they_belong():
-    given = {"components": 2, "epochs": 5, "residual": True}
+    given = {"components": 2, "epochs": 5, "norm": "layer"}
     assert split_options("normal_mixture", given) == (
-        {"epochs": 5, "residual": True},
+        {"epochs": 5, "norm": "layer"},
         {"components": 2},
     )
-    options = {"epochs": 5, "residual": True}
+    options = {"epochs": 5, "norm": "layer"}
     found = task(CASES["numbers"][0], target="y", likelihood="normal", options=options).settings
-    assert found.get("epochs") == 5 and found.network_options == {"residual": True}
+    assert found.get("epochs") == 5 and found.network_options == {"norm": "layer"}

@@ -139,12 +139,25 @@ class Recorder:
 def test_a_record_of_before_requests_still_loads():
     """What was asked for stood beside what came of it."""
     how = {"target": "y", "likelihood": "normal", "network": "linear", "seed": 3}
-    now = provenance_of(ansatz.fit(TABLE, **how).fitted)
+    now = provenance_of(ansatz.fit(TABLE, **how, inference="point").fitted)
     record = now.model_dump(mode="json")
-    del record["request"]
+    del record["request"], record["default_inference"]
     old = {"reader": {}, "roles": {}, "drop": [], "seed": 3, "folds": None, "x": "vector"}
     old |= {"likelihood": "normal", "inference": "point", "options": {}}
-    assert Provenance.model_validate({**record, **old}) == now
+    found = Provenance.model_validate({**record, **old})
+    assert found.request == now.request and found.asked.options["inference"] == "point"
+    assert Provenance.model_validate(found.model_dump(mode="json")) == found
+
+
+def test_a_record_of_before_the_automatic_inference_asks_for_a_point():
+    now = provenance_of(ansatz.fit(TABLE, target="y", network="linear").fitted)
+    record = now.model_dump(mode="json")
+    assert now.asked.options["inference"] == "auto" and "inference" not in now.asked.given
+    assert Provenance.model_validate(record) == now
+    del record["default_inference"]
+    old = Provenance.model_validate(record)
+    assert old.asked.given == now.asked.given | {"inference": "point"}
+    assert "--inference point" in old.asked.command("a.csv")
 
 
 def test_weights_name_a_column():

@@ -9,6 +9,8 @@ from scipy import stats
 
 import ansatz
 from ansatz import Classifier, Regressor
+from ansatz.errors import ModelError
+from ansatz.fitting.linear_posterior import rebuild_linear
 from ansatz.likelihoods import Gamma, Normal, Poisson
 from ansatz.likelihoods.marginal import Marginal
 from ansatz.linear import fit_linear
@@ -124,6 +126,33 @@ def test_a_saved_model_and_an_ensemble_keep_the_error(tmp_path):
         ansatz.estimators.save(model, tmp_path / "model", overwrite=True)
         again = ansatz.load(tmp_path / "model")
         assert_allclose(again.interval(new, 0.9), model.interval(new, 0.9), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name, edit",
+    [
+        ("root", lambda root: root[:, :-1]),  # a column less
+        ("root", lambda root: root.repeat(2, 1, 1, 1)),  # a target more
+        ("root", lambda root: root.repeat(1, 1, 3, 1)),  # more raw numbers than there are
+        ("root", lambda root: root * np.nan),
+        ("several", lambda several: 1 - several),
+        ("df", lambda df: -df),
+        ("inflation", lambda inflation: inflation.repeat(2)),
+    ],
+)
+@pytest.mark.parametrize("targets", [1, 2])
+def test_an_error_that_does_not_fit_the_coefficients_is_refused(name, edit, targets):
+    x, y, new = table(60, 3)
+    outcome = np.stack([y, -y], 1)[:, :targets].squeeze()
+    model = Regressor(network="linear", likelihood="normal").fit(x, outcome)
+    own = model.model_.posterior
+    saved = own.tensors()
+    again = rebuild_linear(own.structure, own.encoder, own.trained, saved)
+    rows = own.structure.from_python(new, estimator=model, reset=False)
+    assert_allclose(again.predictive(rows).raw, own.predictive(rows).raw)
+    edited = saved | {f"error.{name}": edit(saved[f"error.{name}"])}
+    with pytest.raises(ModelError, match="does not fit its coefficients"):
+        rebuild_linear(own.structure, own.encoder, own.trained, edited)
 
 
 def test_the_linear_member_of_a_mixture_has_its_own_distribution():

@@ -162,7 +162,7 @@ def test_other_bad_options_are_refused():
     with pytest.raises(UsageError, match="on must be"):
         L1(on="biases")
     with pytest.raises(UsageError, match="Did you mean 'elastic_net'"):
-        penalties.create("elasticnet")
+        penalties.create("elastic_nets")
 
 
 def test_the_group_lasso_is_the_sum_of_the_norms_of_columns():

@@ -139,7 +139,7 @@ def test_a_killed_search_goes_on_with_the_same_trials(tmp_path):
 def test_the_time_limit_ends_the_search_and_not_the_answer():
     found = search(time_limit=1e-9, searches=50)
     assert len(found.trials) == 1 and "after 0 of 50 trials" in found.notes[0]
-    assert "None of 0 trials beat the default" in found.verdict and found.comparison is None
+    assert found.verdict.startswith("No trial was made") and found.comparison is None
 
 
 def test_likelihoods_are_searched_where_none_is_given(monkeypatch):

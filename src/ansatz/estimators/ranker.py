@@ -15,8 +15,11 @@ from ansatz.fitting.job import read_column
 from ansatz.likelihoods import Likelihood, RankingDistribution
 from ansatz.metrics import kendall_tau
 
+# A teacher is for classes and numbers, and scores of items have the log link only.
+_OF_OTHERS = ("calibration", "link", "teacher", "teacher_temperature", "teacher_weight")
 
-class Ranker(Estimator, without=("calibration",)):
+
+class Ranker(Estimator, without=_OF_OTHERS):
     """A network, or a linear model, that predicts in which order items will be ranked.
 
     A row is an occasion of ranking: a voter, a race, a taster; x is what is known about it. With

@@ -167,6 +167,7 @@ def _fit(
             likelihood_options=plain(problem.likelihood_options),
             network=str(task.settings.network),
             rows=RowChecksums.of(problem, job, rows.parts),
+            default_inference=AUTO,
         )
     return result
 

@@ -101,9 +101,29 @@ def rebuild_linear(
     if not state:
         return PointPosterior(structure, encoder, trained)
     names = ("root", "df", "inflation", "several")
-    columns = sum(p.shape[-1] for p in trained.network.parameters() if p.ndim == 2)
-    if set(state) != set(names) or state["root"].ndim != 4 or state["root"].shape[1] != columns + 1:
+    if set(state) != set(names) or not _fits(trained, state):
         raise ModelError("the estimation error of the linear model does not fit its coefficients.")
     return LinearPosterior(
         structure, encoder, trained, EstimationError(*(state[name].double() for name in names))
+    )
+
+
+def _fits(trained: Trained, state: Mapping[str, Tensor]) -> bool:
+    """Whether the tensors of an estimation error have the shapes of the coefficients."""
+    root, numbers = state["root"], [state[name] for name in ("df", "inflation", "several")]
+    if root.ndim != 4 or any(each.numel() != 1 for each in numbers):
+        return False
+    if not all(bool(torch.isfinite(each).all()) for each in (root, *numbers)):
+        return False
+    matrices = [p for p in trained.network.parameters() if p.ndim == 2]
+    outputs, shift = matrices[0].shape[0], trained.objective.shift
+    several, (targets, raw) = False, (1, outputs)
+    if shift is not None and shift.ndim == 2:
+        several, (targets, raw) = True, shift.shape
+    return (
+        targets * raw == outputs
+        and root.shape[:2] == (targets, sum(p.shape[-1] for p in matrices) + 1)
+        and 1 <= root.shape[2] <= raw
+        and bool(numbers[2]) == several
+        and min(float(each) for each in numbers[:2]) > 0
     )

@@ -19,6 +19,7 @@ from ansatz.fitting.problem import Problem
 from ansatz.fitting.recipe import one_line
 from ansatz.fitting.request import Request, validated
 from ansatz.fitting.split import Parts, Rows
+from ansatz.inference.registry import DEFAULT
 
 Kind = Literal["file", "data set", "memory"]
 
@@ -98,6 +99,7 @@ class Provenance(BaseModel):
         likelihood_options: its options.
         network: that was fitted.
         rows: the checksums of the rows.
+        default_inference: of a request that names none; point in models of version 0.2 and before.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -112,17 +114,24 @@ class Provenance(BaseModel):
     likelihood_options: dict[str, Any] = {}
     network: str | None = None
     rows: RowChecksums
+    default_inference: str = DEFAULT
 
     @model_validator(mode="before")
     @classmethod
     def _migrate(cls, record: Any) -> Any:
-        """A record of before requests: what was asked for stood beside what came of it."""
+        """A record of before requests: what was asked for stood beside what came of it.
+
+        A record of before the automatic inference: what names none asked for a point estimate.
+        """
         is_old = isinstance(record, dict) and "request" not in record
         if is_old and isinstance(record.get("reader", {}), dict):
             record = dict(record)
             asked = {name: record.pop(name) for name in _ASKED if name in record}
             asked |= record.pop("reader", {}) | (record.get("column_roles") or {})
             record["request"] = {"network": record.get("network"), "x": "vector", **asked}
+        if isinstance(record, dict) and isinstance(record.get("request"), dict):
+            default = record.get("default_inference", DEFAULT)
+            record = record | {"request": {"inference": default, **record["request"]}}
         return record
 
     @field_validator("column_roles")

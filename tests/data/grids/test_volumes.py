@@ -94,7 +94,10 @@ def test_slope_and_intercept_give_the_meant_value(tmp_path, head):
         (second_header("<", (2**40, 2**40, 2), 64), "claims 19,342,813,113,834,066,795,298,816"),
         (second_header("<", (2, 2, 2), 4, offset=400) + bytes(16), "begin at byte 400"),
         (gzip.compress(header("<", (2000, 2000, 2000), 64)), "claims 64,000,000,000 bytes"),
-        (gzip.compress(header("<", (2, 2, 2), 4))[:-9], "damaged gzip|more than it holds"),
+        (
+            gzip.compress(header("<", (2, 2, 2), 4))[:-9],
+            "a.nii.gz is not a readable NIfTI file: Compressed file ended before",
+        ),
         (header("<", (2, 2, 2), 4, offset=1e30) + bytes(16), r"begin at byte 1e\+30"),
     ],
     ids=lambda value: value if isinstance(value, str) else "file",

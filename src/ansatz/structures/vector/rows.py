@@ -143,6 +143,8 @@ def read_table_rows(
 
 def _dense(X: Any) -> NDArray[Any]:
     """One dense copy of a sparse matrix, in half the memory where its numbers allow it."""
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"the sparse X holds {X.dtype}, not real numbers.")
     small = X.dtype.kind in "biu" and X.dtype.itemsize <= 2
     kind = X.dtype if X.dtype in (np.float32, np.float64) else np.float32 if small else np.float64
     size, free = math.prod(X.shape) * np.dtype(kind).itemsize, available_memory()
