@@ -120,14 +120,16 @@ class Mixture(_Mixing, Distribution):
 
     def _rough_quantiles(self, y: Tensor) -> Tensor:
         """Quantiles to two digits at the levels of the quadrature, ``(L, ...)``."""
+        levels = torch.as_tensor(crps_levels(y.dtype), dtype=y.dtype, device=y.device)
         found = []
         with torch.no_grad():
-            for level in crps_levels(y.dtype):
-                q = torch.full_like(y, level)
+            # Several levels at once where rows are few, without much memory where they are many.
+            for some in levels.split(max(1, 100_000 // max(y.numel(), 1))):
+                q = some.reshape(-1, *(1,) * y.ndim).expand(-1, *y.shape)
                 bounds = torch.stack([c.icdf(q) for c in self.components])
                 low, high = bounds.min(0).values, bounds.max(0).values
                 found.append(_root(self, q, low, high, digits=1e-2))
-        return torch.stack(found)
+        return torch.cat(found)
 
     @property
     def within_entropy(self) -> Tensor:
@@ -200,6 +202,7 @@ def _leading(weights: Tensor, stacked: Tensor) -> Tensor:
 
 def _root(mixture: Mixture, q: Tensor, low: Tensor, high: Tensor, digits: float) -> Tensor:
     """Newton steps kept inside a bracket that halves whenever they leave it."""
+    high = torch.where(mixture.cdf(low) >= q, low, high)  # an atom there holds the level
     x = low + (high - low) / 2
     close = digits * torch.minimum(q, 1 - q)
     for step in range(200):
