@@ -51,3 +51,14 @@ def test_rare_levels_share_a_row(table):
 def test_an_unknown_column_is_named(table):
     with pytest.raises(UsageError, match="no column 'x'"):
         table_one(table, by="x")
+
+
+def test_dates_and_amounts_are_read_as_a_fit_reads_them():
+    days = pd.date_range("2021-01-01", periods=90)
+    cost = np.random.default_rng(0).uniform(1_000, 9_000, 90).round(2)
+    frame = pd.DataFrame({"day": days.strftime("%d.%m.%Y"), "cost": [f"${c:,.2f}" for c in cost]})
+    found = table_one(frame).set_index("variable").iloc[:, 0]
+    assert found["day, range"] == "2021-01-01 to 2021-03-31"
+    plain = table_one(pd.DataFrame({"cost": cost})).set_index("variable").iloc[:, 0]
+    assert found.filter(like="cost").tolist() == plain.filter(like="cost").tolist()
+    assert table_one(frame, "cost").columns[2].startswith("cost <= ")

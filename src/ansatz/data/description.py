@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ansatz.data.categorical import sort_levels, spelled
-from ansatz.data.columns import Column, infer_columns
+from ansatz.data.columns import Column, infer_columns, plain_columns
 from ansatz.data.dates import as_dates
 from ansatz.data.frames import as_frame
 from ansatz.errors import UsageError
@@ -50,16 +50,16 @@ def table_one(
     frame = as_frame(data)
     frame.columns = [str(name) for name in frame.columns]
     groups = {"all": np.ones(len(frame), dtype=bool)}
+    if by is not None and by not in frame.columns:
+        raise UsageError(f"no column '{by}'. Columns: {', '.join(frame.columns[:20])}.")
+    if columns is None:  # amounts, percents and dates are text yet
+        columns = infer_columns(frame)
+        frame = plain_columns(frame, columns)
     if by is not None:
-        if by not in frame.columns:
-            raise UsageError(f"no column '{by}'. Columns: {', '.join(frame.columns[:20])}.")
         groups |= outcome_groups(frame[by])
-    listed = (
-        columns if columns is not None else infer_columns(frame.drop(columns=[by] if by else []))
-    )
     head = [f"{name} (n = {int(rows.sum())})" for name, rows in groups.items()]
     lines: list[list[str]] = []
-    for column in listed:
+    for column in columns:
         if column.name != by and column.name in frame.columns and column.role != "text":
             lines += _lines(frame[column.name], column, list(groups.values()))
     return pd.DataFrame(lines, columns=["variable", *head])
