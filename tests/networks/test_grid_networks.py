@@ -62,6 +62,9 @@ DEEPER = (
     "vgg16",
     "vgg19",
 )  # the same code with other numbers
+SEQUENCES = ("bag", "bert", "distilbert", "gpt", "gru", "linear_text", "lru", "lstm")
+SEQUENCES += ("mingru", "minlstm", "rnn", "text_cnn", "transformer")
+VISION = ("vit_b_16", "vit_tiny")
 DENSE = ("attention_unet", "fcn", "linear_pixels", "sliding_window", "unet", "unet3d")
 every_network = pytest.mark.parametrize("name, options, spec", ROWS.values(), ids=ROWS)
 
@@ -71,9 +74,14 @@ def build(name, options, spec, seed=0):
     return networks.create(name, inputs=spec, outputs=3, generator=generator, **options)
 
 
-def test_every_network_by_name_takes_tables_or_grids():
+def test_every_network_by_name_takes_tables_grids_or_sequences():
     tables, grids = {name for name, _ in TABLES.values()}, {name for name, *_ in ROWS.values()}
-    assert set(networks.names()) == tables | grids | {*DEEPER} | {*DENSE} | {"joined"}  # of both
+    assert set(networks.names()) == tables | grids | {*DEEPER} | {
+        *DENSE,
+        *SEQUENCES,
+        *VISION,
+        "joined",
+    }
 
 
 def grids(spec, n=4):

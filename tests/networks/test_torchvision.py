@@ -25,7 +25,7 @@ from ansatz.spec import InputSpec
 LISTS = Path(os.environ.get("ANSATZ_DATA", "no data"), "state-dict-keys")
 NAMES = (
     "alexnet", "densenet121", "googlenet", "resnet18", "resnet34", "resnet50", "resnet101",
-    "resnet152", "vgg11", "vgg13", "vgg16", "vgg19",
+    "resnet152", "vgg11", "vgg13", "vgg16", "vgg19", "vit_b_16",
 )  # fmt: skip
 
 

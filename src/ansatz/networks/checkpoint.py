@@ -17,7 +17,7 @@ from ansatz.storage.json_file import shorten
 from ansatz.storage.tensors import read_tensors
 
 LIMIT_BYTES = 4 * 2**30  # of a file, and of what it unpacks to
-_TORCH = (".pth", ".pt", ".tar")
+_TORCH = (".pth", ".pt", ".tar", ".bin")
 _NESTED = ("state_dict", "model_state_dict", "model", "network")  # where programs put the weights
 _DEPTH = 16  # wrappers around the weights or their names; a file from anyone could have no end
 _PREFIXES = ("module.", "model.", "network.", "_orig_mod.")  # what wrappers put before each name

@@ -37,8 +37,8 @@ def layer_groups(network: nn.Module) -> list[list[nn.Module]]:
 def head_names(network: nn.Module) -> tuple[str, ...]:
     """The names of the modules that belong to the outcome: the last group, as modules."""
     own = getattr(network, "heads", None)
-    if own is not None:
-        return tuple(own)
+    if isinstance(own, tuple):  # of torchvision's vision transformers it is a module
+        return own
     last = layer_groups(network)[-1]
     return tuple(name for name, module in network.named_modules() if module in last)
 
