@@ -149,6 +149,16 @@ def test_a_tiff_on_its_side_is_refused(tmp_path):
         look(path, Limits())
 
 
+def test_a_tiff_of_too_many_samples_is_refused_without_a_line_of_pillows(tmp_path, capfd):
+    path = saved(tmp_path, Image.fromarray(ramp(4, 6, 3)), "a.tif")
+    samples = struct.pack("<HHI", 277, 3, 1)  # tag, type and count of SamplesPerPixel
+    before, _, after = path.read_bytes().partition(samples)
+    path.write_bytes(before + samples + struct.pack("<H", 9) + after[2:])
+    with pytest.raises(DataError, match=r"a\.tif"):
+        look(path, Limits())
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("ending", ["gif", "png", "webp", "tif"])
 def test_of_many_frames_the_first_is_read(tmp_path, ending):
     frames = [Image.new("RGB", (6, 4), (level, 0, 0)) for level in (250, 0, 100)]

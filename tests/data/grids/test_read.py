@@ -726,5 +726,6 @@ def test_damaged_files_are_refused_or_left_out_with_a_note(folder):
 
 def test_what_is_no_list_of_files_is_one_table():
     x = np.zeros((3, 4, 4), np.uint8)
-    ((table, size, stack),) = read_each(x, notes=[], channels=1)
-    assert len(table) == len(read_grids(x)) and size is stack is None
+    (found,) = read_each(x, notes=[], channels=1)
+    assert len(found.table) == len(read_grids(x))
+    assert found.size is found.stack is found.volume is None

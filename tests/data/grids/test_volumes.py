@@ -7,7 +7,7 @@ import torch
 from numpy.testing import assert_array_equal
 
 from ansatz.data.grids import read_grids
-from ansatz.data.grids.volumes import _TYPES, read_nifti
+from ansatz.data.grids.nifti import _TYPES, read_nifti
 from ansatz.errors import DataError
 
 LIMIT = 10**7

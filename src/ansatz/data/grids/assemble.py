@@ -58,7 +58,8 @@ def assemble(listing: Listing, options: GridReading) -> GridTable:
     masks = None
     if coded is not None and cells is not None:
         masks = Masks(_rows(cells, kept), [listing.names[k] for k in kept], coded[1])
-    grids = Grids(_rows(store, kept), [listing.names[k] for k in kept])
+    named = [listing.names[k] for k in kept]
+    grids = Grids(_rows(store, kept), named, spacing=files.spacing)
     return GridTable(listing.origin, frame, grids, masks, notes, listing.target)
 
 

@@ -95,6 +95,7 @@ class GridFiles(NamedTuple):
         shape: ``(C, *size)``.
         dtype: uint8 or float32.
         digests: ``(N,)`` uint64, hashes of the decoded contents; None if nobody has looked.
+        spacing: the width of a voxel along each axis of ``size``; None where it is not known.
     """
 
     paths: tuple[Place | TilePlace, ...]
@@ -103,6 +104,7 @@ class GridFiles(NamedTuple):
     shape: tuple[int, ...]
     dtype: torch.dtype
     digests: np.ndarray | None = None
+    spacing: tuple[float, ...] | None = None
 
     def select(self, rows: np.ndarray) -> "GridFiles":
         """Some of the files; nothing is read."""

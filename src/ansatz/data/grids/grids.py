@@ -27,6 +27,7 @@ class Grids:
     Args:
         store: a tensor ``(N, C, *size)`` of uint8 or float32, or :class:`GridFiles`.
         names: what the examples are called, e.g. their files; None if they have no names.
+        spacing: the width of a voxel along each axis of ``size``; None where it is not known.
 
     Example:
         >>> import numpy as np
@@ -36,8 +37,15 @@ class Grids:
         (5, (3, 8, 9), torch.Size([2, 3, 8, 9]))
     """
 
-    def __init__(self, store: Tensor | GridFiles, names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        store: Tensor | GridFiles,
+        names: Sequence[str] | None = None,
+        *,
+        spacing: tuple[float, ...] | None = None,
+    ) -> None:
         self._store = store
+        self.spacing = store.spacing if isinstance(store, GridFiles) else spacing
         self._names = tuple(names) if names is not None else None
 
     @classmethod
@@ -52,6 +60,11 @@ class Grids:
 
     def __getitem__(self, rows: Rows) -> Self:
         """The examples at ``rows``: a slice, numbers or truth values."""
+        chosen = self._chosen(rows)
+        chosen.spacing = self.spacing
+        return chosen
+
+    def _chosen(self, rows: Rows) -> Self:
         if isinstance(rows, slice) and isinstance(self._store, Tensor) and (rows.step or 1) > 0:
             return type(self)(self._store[rows], None if self._names is None else self._names[rows])
         places = row_numbers(rows, len(self))
@@ -115,7 +128,11 @@ class Grids:
 
     def to_memory(self) -> Self:
         """The same examples as one tensor."""
-        return self if self.is_in_memory else type(self)(self._stored(), self.names)
+        if self.is_in_memory:
+            return self
+        made = type(self)(self._stored(), self.names)
+        made.spacing = self.spacing
+        return made
 
     def content_keys(self, seed: int = 0) -> np.ndarray:
         """A 64-bit hash of each example's decoded pixels, ``(N,)`` uint64.

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import logging
 import re
 import stat
 import threading
@@ -223,6 +224,8 @@ def _pillow() -> Any:
         from PIL import Image, _imaging
     except ImportError:
         raise MissingExtraError("image files", "vision") from None
+    # Where nobody listens to pillow's log, Python prints it; the error that follows says it too.
+    logging.getLogger("PIL").addHandler(logging.NullHandler())
     # libtiff prints what it thinks of a file to standard error; what matters it also returns.
     with contextlib.suppress(OSError, AttributeError):  # a build that hides its parts
         library = ctypes.CDLL(_imaging.__file__)

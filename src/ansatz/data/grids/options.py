@@ -1,6 +1,7 @@
 """The options of reading grids, validated."""
 
 import difflib
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
@@ -21,6 +22,7 @@ class ReadGridsOptions(TypedDict, total=False):
     masks: Any
     pages: str
     tiles: int | None
+    spacing: str | Sequence[float] | None
     classes: Sequence[str] | None
     unlabelled: int | str | None
     signals: bool
@@ -62,6 +64,7 @@ class GridReading(NamedTuple):
     masks: Any = None
     signals: bool = False
     target: tuple[str, ...] = ()
+    spacing: tuple[float, ...] | Literal["auto", "none"] = "auto"
 
     @classmethod
     def of(cls, **given: Unpack[ReadGridsOptions]) -> "GridReading":
@@ -107,6 +110,7 @@ class GridReading(NamedTuple):
             given.get("masks"),
             given.get("signals", False),
             tuple(given.get("target", ())),
+            _spacing(given.get("spacing")),
         )
 
     @property
@@ -140,6 +144,23 @@ def refuse_given(why: str, **given: Any) -> None:
         if value is not None:
             option = f"{name}=" if name == "classes" else f"--{name} ({name}=)"
             raise UsageError(f"{why}: leave out {option}.")
+
+
+def _spacing(given: str | Sequence[float] | None) -> tuple[float, ...] | Literal["auto", "none"]:
+    if given is None or given == "auto":
+        return "auto"
+    if given == "none":
+        return "none"
+    try:
+        found = () if isinstance(given, str) else tuple(float(width) for width in given)
+    except (TypeError, ValueError):
+        found = ()
+    if not 1 <= len(found) <= 3 or not all(0 < width < math.inf for width in found):
+        raise UsageError(
+            "spacing must be 'none', or a width > 0 of a voxel for each axis, like (1, 1, 2), "
+            f"got {given!r}."
+        )
+    return found
 
 
 def _sides(size: int | Sequence[int]) -> tuple[int, ...]:

@@ -36,6 +36,7 @@ class GridPreprocessor:
         mean: :math:`m`, one number per channel.
         scale: :math:`s`, likewise.
         unit: :math:`u`.
+        spacing: the width of a voxel along each axis; None where it is not known.
 
     Example:
         >>> import torch
@@ -49,9 +50,15 @@ class GridPreprocessor:
     text_columns: tuple[str, ...] = ()  # none of a grid's pixels are words
 
     def __init__(
-        self, shape: Sequence[int], mean: Sequence[float], scale: Sequence[float], unit: float
+        self,
+        shape: Sequence[int],
+        mean: Sequence[float],
+        scale: Sequence[float],
+        unit: float,
+        spacing: Sequence[float] | None = None,
     ) -> None:
         self.shape, self.unit = tuple(shape), unit
+        self.spacing = None if spacing is None else tuple(map(float, spacing))
         self.mean, self.scale = list(mean), list(scale)
         self.notes: list[str] = []
 
@@ -68,7 +75,8 @@ class GridPreprocessor:
         # Within and between examples: differences of large squares would leave only rounding.
         scale = np.sqrt(np.average(variances + (means - mean) ** 2, axis=0, weights=share))
         is_constant = scale <= _ROUNDING * np.abs(mean)
-        return cls(grids.shape, mean.tolist(), np.where(is_constant, 1.0, scale).tolist(), unit)
+        scales = np.where(is_constant, 1.0, scale).tolist()
+        return cls(grids.shape, mean.tolist(), scales, unit, grids.spacing)
 
     @property
     def spec(self) -> InputSpec:
@@ -144,26 +152,31 @@ class GridPreprocessor:
 
     def state(self) -> dict[str, Any]:
         """As JSON can say it."""
-        return {
+        found = {
             "structure": "grid",
             "shape": list(self.shape),
             "mean": self.mean,
             "scale": self.scale,
             "unit": self.unit,
         }
+        return found if self.spacing is None else found | {"spacing": list(self.spacing)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> "GridPreprocessor":
         """The preprocessor of a :meth:`state`."""
         try:
             scale = state["spread" if "spread" in state else "scale"]  # as format 2 called it
-            made = cls(state["shape"], state["mean"], scale, float(state["unit"]))
-            numbers = [*made.shape, *map(float, made.mean), *map(float, made.scale)]
+            spacing = state.get("spacing")
+            made = cls(state["shape"], state["mean"], scale, float(state["unit"]), spacing)
+            widths = made.spacing or ()
+            numbers = [*made.shape, *map(float, made.mean), *map(float, made.scale), *widths]
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"preprocessing of grids: {error}") from None
         sizes = {len(made.mean), len(made.scale), made.shape[0] if made.shape else -1}
         if len(sizes) != 1 or not np.isfinite(numbers).all() or min(made.scale) <= 0:
             raise DataError("preprocessing of grids: one mean and one scale > 0 per channel.")
+        if widths and (len(widths) != len(made.shape) - 1 or min(widths) <= 0):
+            raise DataError("preprocessing of grids: one spacing > 0 per axis.")
         return made
 
 

@@ -26,6 +26,7 @@ from ansatz.data.grids.grids import Grids
 from ansatz.data.grids.image import look
 from ansatz.data.grids.layout import as_values, channels_first
 from ansatz.data.grids.listing import ADVICE, Listing, family, report_damaged
+from ansatz.data.grids.nifti import is_nifti
 from ansatz.data.grids.options import GridReading, ReadGridsOptions, refuse_given
 from ansatz.data.grids.tiles import cut_tiles
 from ansatz.data.grids.volumes import load_array
@@ -53,6 +54,9 @@ def read_grids(data: Any, **options: Unpack[ReadGridsOptions]) -> GridTable:
             ``"auto"`` takes the first and says so; of one file with a file of masks, all as images.
         tiles: number of tiles that each example with its mask is cut into along its longest axis
             (:func:`~.tiles.cut_tiles`), so that a single example can be split.
+        spacing: the width of a voxel that NIfTI volumes are brought to, in the order of their
+            headers (i, j, k), like ``(1, 1, 2)``; ``"none"`` keeps the voxels as they are. None
+            takes the medians where the volumes differ (:mod:`~.spacing`).
         classes: names of the classes that masks or labels give as numbers.
         unlabelled: the value in masks that means "not known", or the colour, ``"#000000"``, which
             also reads palettes by their colours.
@@ -244,11 +248,13 @@ class Each(NamedTuple):
         table: of one example; of all examples where data are not files.
         size: (height, width) that the image had where it was brought to another.
         stack: the name of the file that the image is a page of; None for a whole file.
+        volume: the NIfTI file of the example.
     """
 
     table: GridTable
     size: tuple[int, int] | None = None
     stack: str | None = None
+    volume: Path | None = None
 
 
 def read_each(
@@ -280,7 +286,8 @@ def read_each(
         notes += [note for note in said if note not in notes]
         is_fitted = options.size is not None and family(listing.paths[place]) == "image"
         size = look(path, options.limits).size if is_fitted else None
-        yield Each(table, size, _stack_name(listing, place))
+        volume = listing.paths[place] if is_nifti(listing.paths[place]) else None
+        yield Each(table, size, _stack_name(listing, place), volume)
     report_damaged(damaged, len(listing.paths), options.skips, notes)
 
 

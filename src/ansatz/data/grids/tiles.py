@@ -70,7 +70,7 @@ def cut_tiles(table: GridTable, tiles: int) -> GridTable:
     if "tile" not in frame.columns:
         frame.insert(0, "tile", np.tile(np.arange(1, tiles + 1), len(table)))
     names = _names(table.grids, tiles)
-    grids = Grids(_cut(table.grids, cut), names)
+    grids = Grids(_cut(table.grids, cut), names, spacing=table.grids.spacing)
     masks = Masks(_cut(table.masks, cut, KEPT_AS), names, table.masks.classes)
     axis = f"its longest axis, the {_AXES[len(size)][place]} of {pixels} pixels"
     notes = [

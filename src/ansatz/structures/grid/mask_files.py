@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansatz.data.grids.nifti import is_nifti
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -90,8 +91,21 @@ def encode_stack(pages: Sequence[bytes]) -> bytes:
     return file.getvalue()
 
 
-def write_mask_files(out: Path, stacks: Mapping[str, Sequence[bytes]], *, overwrite: bool) -> None:
-    """Masks by the names of their images: a folder of files, or one TIFF file of all of them."""
+def write_mask_files(
+    out: Path,
+    stacks: Mapping[str, Sequence[bytes]],
+    *,
+    overwrite: bool,
+    volumes: Mapping[str, bytes] | None = None,
+) -> None:
+    """Masks by the names of their images: a folder of files, or one TIFF file of all of them.
+
+    Args:
+        out: a folder or a TIFF file.
+        stacks: PNG files by the name of the image.
+        overwrite: replace what is there.
+        volumes: NIfTI files by the name of the volume; for a folder alone.
+    """
     from ansatz.storage import write_file
 
     if is_tiff(out):
@@ -104,6 +118,11 @@ def write_mask_files(out: Path, stacks: Mapping[str, Sequence[bytes]], *, overwr
             files[f"{name}.png"] = pages[0]
         else:
             files[f"{name}.tif"] = encode_stack(pages)
+    names = {name: name.removesuffix(".gz").removesuffix(".nii") for name in volumes or {}}
+    for name, content in zip(
+        file_stems(list(names.values())), (volumes or {}).values(), strict=True
+    ):
+        files[f"{name}.nii.gz"] = content
     write_mask_folder(out, files, overwrite=overwrite)
 
 
@@ -159,4 +178,4 @@ def _require_masks(out: Path, overwrite: bool) -> None:
 
 
 def _is_mask(path: Path) -> bool:
-    return path.suffix.lower() == ".png" or is_tiff(path)
+    return path.suffix.lower() == ".png" or is_tiff(path) or is_nifti(path)

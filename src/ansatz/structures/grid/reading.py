@@ -14,6 +14,7 @@ from ansatz.data.grids.arrays import is_idx
 from ansatz.data.grids.find import is_data_set, is_image_file, is_table
 from ansatz.data.grids.layout import doubtful_images
 from ansatz.data.grids.listing import family, files_below
+from ansatz.data.grids.nifti import is_nifti
 from ansatz.data.grids.read import Each, read_each
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
@@ -70,6 +71,12 @@ def _reading(model: Model, data: Any, *, outcomes: bool) -> dict[str, Any]:
         # Masks may be of any size, unless the fit was given one.
         size = reader.get("size") if model.axis == "element" else spec.size
         options |= {"size": sides(size), "shares": _holds_shares(preprocessor)}
+    if preprocessor.spacing is not None and _holds_nifti(data):
+        options["spacing"] = tuple(reversed(preprocessor.spacing))  # as headers count
+        if model.axis != "element":
+            options["size"] = spec.size
+    elif _holds_nifti(data):
+        options["spacing"] = "none"
     if provenance is None:
         return options
     pages = _pages(data, provenance)
@@ -89,6 +96,14 @@ def _pages(data: Any, provenance: Provenance) -> str | None:
     if said is None and "masks" in reader and is_image_file(provenance.source.path):
         said = "images"  # as one file with a file of masks is read when nobody says
     return said if said is not None and _holds_image_files(data) else None
+
+
+def _holds_nifti(data: Any) -> bool:
+    if isinstance(data, str | Path):
+        path = Path(data)
+        return any(map(is_nifti, files_below(path))) if path.is_dir() else is_nifti(path)
+    is_list = isinstance(data, list | tuple) and bool(data) and isinstance(data[0], str | Path)
+    return is_list and is_nifti(Path(data[0]))
 
 
 def _holds_image_files(data: Any) -> bool:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ansatz.data import components
 from ansatz.data import instances as number_objects
 from ansatz.data.grids import Grids, GridTable
+from ansatz.data.grids.nifti import encode_like, read_header
+from ansatz.data.grids.spacing import alike, resample
 from ansatz.data.streams.available import parse_bytes
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.model import Model
@@ -28,6 +30,8 @@ from ansatz.structures.grid.mask_files import (
     write_mask_files,
 )
 from ansatz.structures.grid.reading import read_each_like, read_like
+
+_Labelled = tuple[str | None, str | None, NDArray[Any], Path | None]
 
 
 class Images(ReadAgain):
@@ -119,7 +123,7 @@ class LabelledImages(Images):
     ) -> Iterator[pd.DataFrame]:
         """The share of each class among the pixels of every example, and its objects."""
         rows, first = [], estimator.classes_[0]
-        for name, _, labels in self._labelled(estimator):
+        for name, _, labels, _ in self._labelled(estimator):
             row: dict[str, Any] = {} if name is None else {"image": name}
             row |= {f"share_{each}": (labels == each).mean() for each in estimator.classes_}
             if instances:
@@ -137,23 +141,28 @@ class LabelledImages(Images):
     ) -> Written:
         """Writes masks as images of the classes' numbers or colours, or of numbered objects.
 
-        A folder gets a PNG file for each image and a TIFF file for each stack of pages and each
-        volume; a TIFF file gets all masks as its pages.
+        A folder gets a PNG file for each image, a TIFF file for each stack of pages and each
+        array, and a NIfTI file with the volume's own header for each NIfTI volume; a
+        TIFF file gets all masks as its pages.
         """
         if len(self.model.encoder.spec.size) < 2:
             raise UsageError("masks of signals are arrays: use predict in Python.")
         values = mask_values(estimator.classes_.tolist())
         stacks: dict[str, list[bytes]] = {}
+        volumes: dict[str, bytes] = {}
         count = 0
-        for count, (name, stack, labels) in enumerate(self._labelled(estimator), 1):
+        for count, (name, stack, labels, volume) in enumerate(self._labelled(estimator), 1):
             known = str(count - 1) if name is None else name
             if instances:
                 codes = sum(k * (labels == each) for k, each in enumerate(estimator.classes_))
                 labels = number_objects(np.asarray(codes)[None])[0].astype(np.uint16)
             pages = labels if labels.ndim == 3 else labels[None]
             pages = pages if instances else pixels_of(pages, values)
+            if volume is not None and not is_tiff(path):
+                volumes[known] = encode_like(volume, pages if labels.ndim == 3 else pages[0])
+                continue
             stacks.setdefault(stack or known, []).extend(map(encode_mask, pages))
-        write_mask_files(path, stacks, overwrite=overwrite)
+        write_mask_files(path, stacks, overwrite=overwrite, volumes=volumes)
         if instances:
             meaning = f"0 is {estimator.classes_[0]}, 1, 2, ... are objects"
             return Written({"masks": count, "out": path}, f"{count} masks: {path} ({meaning})")
@@ -162,20 +171,36 @@ class LabelledImages(Images):
             f"{count} masks: {path} ({_meaning(values)})",
         )
 
-    def _labelled(self, estimator: Any) -> Iterator[tuple[str | None, str | None, NDArray[Any]]]:
-        """Each example's name, its stack's, and its pixels' classes, at the size of its image."""
+    def _labelled(self, estimator: Any) -> Iterator[_Labelled]:
+        """Each example's name, its stack's, its pixels' classes at its own size, its NIfTI file."""
         notes: list[str] = []
-        for table, size, stack in read_each_like(
+        for table, size, stack, volume in read_each_like(
             self.model, self.data, notes=notes, **self.options
         ):
             for number in range(len(table)):
                 (labels,) = estimator.predict(table.grids[np.arange(number, number + 1)])
                 name = None if table.grids.names is None else table.grids.names[number]
-                yield name, stack, labels if size is None else restored(labels, size)
+                if volume is not None:
+                    labels = _at_own_spacing(labels, volume, table.grids.spacing)
+                yield name, stack, labels if size is None else restored(labels, size), volume
             if size is None and len(table) > 1:
                 self.tell_if_at_once(table)
         for note in notes:
             self.notify(note)
+
+
+def _at_own_spacing(
+    labels: NDArray[Any], volume: Path, spacing: tuple[float, ...] | None
+) -> NDArray[Any]:
+    """The classes of the voxels in the volume's file."""
+    header = read_header(volume)
+    size = header.shape[-labels.ndim :]
+    if spacing is None or (alike(header.widths, spacing) and labels.shape == size):
+        return labels
+    names, codes = np.unique(labels, return_inverse=True)
+    found = codes.reshape(labels.shape).astype(np.int32)
+    at_own: NDArray[Any] = names[resample(found, spacing, header.widths, mode="nearest", size=size)]
+    return at_own
 
 
 def _with_limit_in_bytes(options: Mapping[str, Any]) -> dict[str, Any]:
