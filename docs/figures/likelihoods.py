@@ -527,6 +527,21 @@ def hurdle_poisson() -> Figure:
     return figure
 
 
+def hurdle_negative_binomial() -> Figure:
+    """The same odds of a zero with two dispersions of the positive counts."""
+    figure, ax = axes(y="probability")
+    y = torch.arange(0.0, 16, dtype=torch.float64)
+    for alpha, colour, shift in zip((0.05, 1.0), COLOURS, (-1, 1), strict=False):
+        distribution = likelihoods.HurdleNegativeBinomialDistribution(
+            number(5).log(), number(alpha), logit(0.75)
+        )
+        label = f"μ = 5, α = {alpha:g}, p = 0.75"
+        ax.bar(y + 0.2 * shift, distribution.log_prob(y).exp(), 0.36, color=colour, label=label)
+    counts_axis(ax, 15)
+    ax.legend(loc="upper right")
+    return figure
+
+
 # Rankings and times.
 
 
@@ -726,6 +741,7 @@ DRAWN: dict[str, Callable[[], Figure]] = {
         exponential,
         gamma,
         generalized_pareto,
+        hurdle_negative_binomial,
         hurdle_poisson,
         inverse_gaussian,
         laplace,

@@ -22,6 +22,7 @@ from ansatz.likelihoods import (
     Exponential,
     Gamma,
     GeneralizedPareto,
+    HurdleNegativeBinomial,
     HurdlePoisson,
     InverseGaussian,
     Laplace,
@@ -163,12 +164,41 @@ class _BehindHurdle(_WithExtraZeros):
     base = _Positive(name="positive")
 
 
+class _PositiveNB(stats.rv_discrete):
+    """Negative binomial counts without the zeros."""
+
+    def _some(self, n, p):
+        return -np.expm1(n * np.log(p))
+
+    def _pmf(self, k, n, p):
+        return np.where(k > 0, stats.nbinom.pmf(k, n, p) / self._some(n, p), 0)
+
+    def _cdf(self, k, n, p):
+        return 1 - self._sf(k, n, p)
+
+    def _sf(self, k, n, p):
+        return np.where(k > 0, stats.nbinom.sf(k, n, p) / self._some(n, p), 1)
+
+    def _ppf(self, q, n, p):
+        return np.where(q > 0, stats.nbinom.ppf(1 - (1 - q) * self._some(n, p), n, p), 0)
+
+    def _stats(self, n, p):
+        mean, variance = stats.nbinom.stats(n, p)
+        m = mean / self._some(n, p)
+        return m, (variance + mean**2) / self._some(n, p) - m**2, None, None
+
+
+class _BehindHurdleNB(_WithExtraZeros):
+    base = _PositiveNB(name="positive_nb")
+
+
 class _WithExtraZerosNB(_WithExtraZeros):
     base = stats.nbinom
 
 
 zero_inflated_poisson = _WithExtraZeros(shapes="mu, pi", name="zero_inflated")
 zero_inflated_nb = _WithExtraZerosNB(shapes="n, p, pi", name="zero_inflated_nb")
+hurdle_nb = _BehindHurdleNB(shapes="n, p, pi", name="hurdle_nb")
 hurdle_poisson = _BehindHurdle(shapes="mu, pi", name="hurdle")
 
 
@@ -327,12 +357,15 @@ def scipy_von_mises(likelihood):
     return lambda raw: direction(*numpy(raw.norm(dim=-1), torch.atan2(raw[:, 1], raw[:, 0])))
 
 
-def scipy_zero_inflated_nb(likelihood):
+def scipy_zero_inflated_nb(likelihood, sign=1):
+    """As ``scipy_extra_zeros``, with the dispersion between the two raw numbers."""
+    shape = zero_inflated_nb if sign == 1 else hurdle_nb
+
     def frozen(raw):
         mean, alpha, pi = numpy(
-            raw[:, 0].exp(), likelihood.dispersion(raw[:, :-1]), raw[:, -1].sigmoid()
+            raw[:, 0].exp(), likelihood.dispersion(raw[:, :-1]), (sign * raw[:, -1]).sigmoid()
         )
-        return zero_inflated_nb(1 / alpha, 1 / (1 + alpha * mean), pi)
+        return shape(1 / alpha, 1 / (1 + alpha * mean), pi)
 
     return frozen
 
@@ -379,6 +412,9 @@ ROWS = {
     "zero_inflated_negative_binomial": row(
         ZeroInflatedNegativeBinomial(), 3, scipy_zero_inflated_nb
     ),
+    "hurdle_negative_binomial": row(
+        HurdleNegativeBinomial(), 3, lambda likelihood: scipy_zero_inflated_nb(likelihood, -1)
+    ),
 }
 DISCRETE = {
     "binomial",
@@ -391,6 +427,7 @@ DISCRETE = {
     "zero_inflated_poisson",
     "zero_inflated_negative_binomial",
     "hurdle_poisson",
+    "hurdle_negative_binomial",
 }
 ROBUST = ("charbonnier", "cauchy", "geman_mcclure", "welsch")
 CIRCULAR = {"von_mises"}  # whose crps measures angles
@@ -749,6 +786,7 @@ EDGES = {  # the smallest, ordinary and largest outcomes of a support
     "zero_inflated_poisson": [0.0, 1.0, 1e9],
     "zero_inflated_negative_binomial": [0.0, 1.0, 1e9],
     "hurdle_poisson": [0.0, 1.0, 1e9],
+    "hurdle_negative_binomial": [0.0, 1.0, 1e9],
     "categorical": [0, 3],
 }
 
@@ -782,7 +820,7 @@ def test_a_wildly_wrong_first_raw_number_is_pulled_back(likelihood, P, scipy):
     raw.requires_grad_()
     # the outcome that contradicts the raw number where the likelihood has only two
     y = torch.tensor([0.0, 1.0]) if likelihood.name == "bernoulli" else torch.ones(2)
-    if likelihood.name == "hurdle_poisson":  # a 1 does not contradict a rate of nothing
+    if likelihood.name.startswith("hurdle"):  # a 1 does not contradict a rate of nothing
         y = torch.full((2,), 2.0)
     if likelihood.name == "beta":  # a 1 is no outcome of it
         y = torch.full((2,), 0.5)
@@ -857,6 +895,9 @@ TARGETS = {  # outcomes to fit a constant to
     "zero_inflated_negative_binomial": lambda n: (
         torch.poisson(6 * torch._standard_gamma(torch.full((n,), 2.5)) / 2.5)
         * (torch.rand(n) < 0.7)
+    ),
+    "hurdle_negative_binomial": lambda n: (
+        torch.poisson(torch._standard_gamma(torch.full((n,), 2.0))) * (torch.rand(n) < 0.7)
     ),
     "hurdle_poisson": lambda n: torch.poisson(torch.full((n,), 2.0)) * (torch.rand(n) < 0.7),
     "categorical": lambda n: torch.randint(4, (n,)),
@@ -1025,7 +1066,7 @@ def test_equal_outcomes_and_a_single_row_do_not_break_it(likelihood, rows):
     expected = value if likelihood.name != "bernoulli" else value * 0.9 + 0.05
     # half a row is added where no finite number is best, also to a single row
     half_a_row = {"bernoulli": 0.21, "zero_inflated_poisson": 0.26, "hurdle_poisson": 0.38}
-    half_a_row |= {"zero_inflated_negative_binomial": 0.26}
+    half_a_row |= {"zero_inflated_negative_binomial": 0.26, "hurdle_negative_binomial": 0.38}
     half_a_row |= {"beta_binomial": 0.46, "zero_one_inflated_beta": 0.51}
     # a beta distribution that is known to be wide has its likeliest mean beside the outcomes
     off_centre = likelihood.name == "beta" and likelihood.dispersion.kind == "known"
@@ -1037,7 +1078,7 @@ def test_equal_outcomes_and_a_single_row_do_not_break_it(likelihood, rows):
             likelihood.point(raw)[0].detach(),
             expected,
             atol=half_a_row.get(likelihood.name, 1e-6),
-            rtol=0.26 if likelihood.name == "hurdle_poisson" else 1e-6,
+            rtol=0.26 if likelihood.name.startswith("hurdle") else 1e-6,
         )
 
 
@@ -1094,6 +1135,7 @@ REFUSED = {
     "bernoulli": (-1.0, r"0 or 1, got -1.0 at y\[1\].*Likelihoods that fit all of y: normal"),
     "zero_inflated_poisson": (1.5, r"whole numbers >= 0, got 1.5 at y\[1\].*gamma, .*normal"),
     "zero_inflated_negative_binomial": (1.5, r"whole numbers >= 0, got 1.5 at y\[1\].*gamma"),
+    "hurdle_negative_binomial": (-1.0, r"whole numbers >= 0, got -1.0 at y\[1\].*normal"),
     "hurdle_poisson": (-1.0, r"whole numbers >= 0, got -1.0 at y\[1\].*normal"),
     "ordinal": (0.5, r"whole numbers >= 0, got 0.5 at y\[1\].*gamma"),
     "categorical": (0.5, r"whole numbers >= 0, got 0.5 at y\[1\].*gamma"),

@@ -16,6 +16,7 @@ UNIVARIATE = [
     "zero_inflated_poisson",
     "zero_inflated_negative_binomial",
     "hurdle_poisson",
+    "hurdle_negative_binomial",
     "beta",
     "zero_one_inflated_beta",
     "gamma",

@@ -198,6 +198,27 @@ def test_hurdle_poisson_is_a_logistic_and_a_truncated_regression(x, eta):
     np.testing.assert_allclose(fit.log_likelihood, truncated.log_likelihood + logit.llf, rtol=1e-9)
 
 
+def test_hurdle_negative_binomial_is_a_logistic_and_a_truncated_regression(x, eta):
+    """The truncated one is the maximum that a naive optimiser finds with SciPy's density."""
+    positive = torch.rand(N) < torch.sigmoid(0.5 + 0.5 * x[:, 0])
+    y = torch.where(positive, 1 + torch.poisson(eta.exp() * 2 * torch.rand(N)), 0.0)
+    fit = fit_linear(create("hurdle_negative_binomial", dispersion="constant"), x, y)
+    logit = sm.Logit(positive.numpy().astype(float), design(x)).fit(disp=0, tol=1e-12)
+    np.testing.assert_allclose(fit.coefficients[:, 1], logit.params, rtol=1e-6)
+    np.testing.assert_allclose(fit.standard_errors[:, 1], logit.bse, rtol=1e-6)
+    X = np.column_stack([np.ones(N), x[:, 0], (x[:, 1] - 300) / 20, x[:, 2]])[positive.numpy()]
+    counts = y[positive].numpy()
+
+    def loss(theta):
+        mu, n = np.exp(X @ theta[:-1]), np.exp(-theta[-1])
+        p = n / (n + mu)
+        return -(stats.nbinom.logpmf(counts, n, p) - np.log1p(-(p**n))).sum()
+
+    direct = minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-5})
+    np.testing.assert_allclose(fit.log_likelihood, logit.llf - direct.fun, rtol=1e-8)
+    assert fit.outputs == ("positive counts", "being positive")
+
+
 CENSORED = {  # standardised log density and log survival of log time, as in survreg
     "weibull": (lambda w: w - np.exp(w), lambda w: -np.exp(w)),
     "log_normal": (stats.norm.logpdf, stats.norm.logsf),

@@ -44,6 +44,7 @@ ROWS = {
         CONSTANT,
         [*ONE, [-0.5, 0.3, 0.4], [-1.0, 0.2, -0.3]],
     ),
+    "hurdle_negative_binomial": ({"dispersion": 0.5}, CONSTANT, [[1.4, 0.4, -0.2], TWO[1]]),
     "zero_inflated_negative_binomial": ({"dispersion": 0.5}, CONSTANT, [[1.4, 0.4, -0.2], TWO[1]]),
 }
 TRIALS = ("binomial", "beta_binomial")
@@ -61,6 +62,7 @@ SCALES = {  # what the constant scales and shapes must come near to
     "negative_binomial": {"alpha": 0.5},
     "beta_binomial": {"phi": 1 / 0.3},
     "zero_inflated_negative_binomial": {"alpha": 0.5},
+    "hurdle_negative_binomial": {"alpha": 0.5},
     "zero_one_inflated_beta": {"phi": 5.0},
 }
 every_likelihood = pytest.mark.parametrize("name", ROWS)

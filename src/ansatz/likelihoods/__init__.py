@@ -45,6 +45,12 @@ from ansatz.likelihoods.generalized_pareto import (
     GeneralizedParetoDistribution as GeneralizedParetoDistribution,
 )
 from ansatz.likelihoods.point_loss import Huber as Huber
+from ansatz.likelihoods.hurdle_negative_binomial import (
+    HurdleNegativeBinomial as HurdleNegativeBinomial,
+)
+from ansatz.likelihoods.hurdle_negative_binomial import (
+    HurdleNegativeBinomialDistribution as HurdleNegativeBinomialDistribution,
+)
 from ansatz.likelihoods.hurdle_poisson import HurdlePoisson as HurdlePoisson
 from ansatz.likelihoods.hurdle_poisson import HurdlePoissonDistribution as HurdlePoissonDistribution
 from ansatz.likelihoods.inverse_gaussian import InverseGaussian as InverseGaussian

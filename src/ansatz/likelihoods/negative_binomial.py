@@ -65,7 +65,7 @@ class NegativeBinomialDistribution(LogMeanDistribution):
         norm = HALF_LOG_2PI + 0.5 * (positive.log() + torch.log1p(self.dispersion * positive))
         corrections = stirling(positive + r) - stirling(r) - stirling(positive)
         value = corrections - norm - _half_deviance(self.log_mean, self.dispersion, positive)
-        zero = -_log1p_over(self.dispersion, self.mean)
+        zero = -log1p_over(self.dispersion, self.mean)
         return torch.where(count, torch.where(y == 0, zero, value), -math.inf)
 
     def log_cdf(self, y: Tensor) -> Tensor:
@@ -105,7 +105,7 @@ class NegativeBinomialDistribution(LogMeanDistribution):
         alpha, variance, k = self.dispersion, self.variance, y.floor()
         edge = 2 * self.mean * (1 + alpha * k.clamp(min=0)) * self.log_prob(k).exp()
         # |characteristic function|^2 = (1 + 4 alpha v sin^2(t/2))^(-1/alpha), v the variance
-        pair = count_difference(lambda u: _log1p_over(alpha, 4 * variance * u), variance)
+        pair = count_difference(lambda u: log1p_over(alpha, 4 * variance * u), variance)
         return (y - self.mean) * (2 * self.cdf(y) - 1) + edge - 0.5 * pair
 
     def _draw(self, size: tuple[int, ...], generator: torch.Generator | None) -> Tensor:
@@ -115,7 +115,7 @@ class NegativeBinomialDistribution(LogMeanDistribution):
         return PoissonDistribution((draw / r).log() + self.log_mean).sample((), generator)
 
 
-def _log1p_over(alpha: Tensor, x: Tensor) -> Tensor:
+def log1p_over(alpha: Tensor, x: Tensor) -> Tensor:
     """log(1 + alpha x) / alpha with all its digits, and those of its slopes, down to alpha = 0."""
     t = alpha * x
     small = t.abs() < 0.02
@@ -138,7 +138,7 @@ def _half_deviance(log_mean: Tensor, alpha: Tensor, y: Tensor) -> Tensor:
     near = alpha * m > -0.5
     # 1 + alpha m would round to 0 where alpha y is large and mu small
     apart = torch.log1p(alpha * log_mean.exp()) - one.log()  # log((1 + alpha mu) / (1 + alpha y))
-    ratio = torch.where(near, _log1p_over(alpha, torch.where(near, m, 0.0)), apart / alpha)
+    ratio = torch.where(near, log1p_over(alpha, torch.where(near, m, 0.0)), apart / alpha)
     # apart - d, which is small beside d where alpha y is large
     close = torch.log1p(torch.expm1(-d.clamp(min=-1.0)) / one)
     return ratio + y * torch.where(d > -1, close, apart - d)
@@ -219,7 +219,7 @@ class NegativeBinomial(Dispersed):
         eta = soft_cap(raw[..., 0])
         alpha = self._alpha(raw).expand_as(eta)
         positive = torch.where(y > 0, y, 1.0)
-        zero = _log1p_over(alpha, eta.exp())
+        zero = log1p_over(alpha, eta.exp())
         return 2 * torch.where(y > 0, _half_deviance(eta, alpha, positive), zero)
 
     def variance_function(self, mu: Tensor) -> Tensor:

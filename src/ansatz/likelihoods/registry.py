@@ -33,6 +33,9 @@ registry = Registry(
         "geman_mcclure": "ansatz.likelihoods.robust_losses:GemanMcClure",
         "generalized_pareto": "ansatz.likelihoods.generalized_pareto:GeneralizedPareto",
         "huber": "ansatz.likelihoods.point_loss:Huber",
+        "hurdle_negative_binomial": (
+            "ansatz.likelihoods.hurdle_negative_binomial:HurdleNegativeBinomial"
+        ),
         "hurdle_poisson": "ansatz.likelihoods.hurdle_poisson:HurdlePoisson",
         "inverse_gaussian": "ansatz.likelihoods.inverse_gaussian:InverseGaussian",
         "kl": "ansatz.likelihoods.kl:KL",

@@ -14,6 +14,7 @@ _COUNTS = (
     "zero_inflated_poisson",
     "zero_inflated_negative_binomial",
     "hurdle_poisson",
+    "hurdle_negative_binomial",
 )
 _POSITIVE = ("gamma", "log_normal", "weibull", "inverse_gaussian")
 _FROM_ZERO = ("exponential", "generalized_pareto", "tweedie")

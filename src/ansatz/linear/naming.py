@@ -18,6 +18,7 @@ _SYMBOLS = {  # likelihood, name of its positive head -> symbol
     **{(n, "dispersion"): "sigma" for n in ("normal", "student_t", "weibull", "log_normal")},
     ("negative_binomial", "dispersion"): "alpha",
     ("zero_inflated_negative_binomial", "dispersion"): "alpha",
+    ("hurdle_negative_binomial", "dispersion"): "alpha",
     ("laplace", "dispersion"): "b",
     ("barron", "dispersion"): "c",
     ("student_t", "freedom"): "nu",
@@ -27,6 +28,7 @@ _PARTS = {  # likelihood -> names of its raw numbers that are not dispersions
     "zero_inflated_poisson": ("counts", "extra zeros"),
     "zero_inflated_negative_binomial": ("counts", "extra zeros"),
     "hurdle_poisson": ("positive counts", "being positive"),
+    "hurdle_negative_binomial": ("positive counts", "being positive"),
     "von_mises": ("cosine", "sine"),
     "zero_one_inflated_beta": ("location", "zeros", "ones"),
 }
