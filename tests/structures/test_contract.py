@@ -20,10 +20,15 @@ TABLE = pd.DataFrame(
     {"a": RNG.normal(size=N), "town": np.array(["Jena", "Gera"])[np.arange(N) % 2]}
 )
 TABLE.loc[3, "a"] = np.nan
+WORDS = np.array("a good bad film play with no plot and some fine acting".split())
+TEXTS = [" ".join(RNG.choice(WORDS, 9 if k in (2, 7) else 3 + k % 6)) for k in range(N)]
+SIGNALS = [RNG.normal(size=(9 if k in (2, 7) else 2 + k % 5, 3)) for k in range(N)]
 SAMPLES = {  # structure, and examples as users hand them over
     "numbers": ("vector", RNG.normal(size=(N, 3))),
     "table": ("vector", TABLE),
     "images": ("grid", RNG.normal(size=(N, 8, 8)).astype(np.float32)),
+    "texts": ("sequence", TEXTS),
+    "signals": ("sequence", SIGNALS),
     "volumes": ("grid", RNG.normal(size=(N, 1, 6, 6, 6)).astype(np.float32)),
 }
 every_structure = pytest.mark.parametrize("name", structures.names())

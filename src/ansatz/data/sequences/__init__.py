@@ -1,0 +1,1 @@
+"""Texts and signals of unequal length: containers, tokens, batches, files."""

@@ -1,0 +1,114 @@
+"""Texts as token codes: words, characters, bytes or learned parts of words."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from ansatz.data.batch import Ragged
+from ansatz.errors import UsageError
+
+Kind = Literal["word", "char", "byte", "bpe", "wordpiece"]
+KINDS: tuple[Kind, ...] = ("word", "char", "byte", "bpe", "wordpiece")
+SPECIAL = ["[PAD]", "[UNK]"]  # codes 0 and 1
+
+
+class Tokens:
+    """A map from texts to token codes; code 0 is padding, 1 an unknown token.
+
+    Args:
+        record: the content of a ``tokenizer.json``.
+
+    Example:
+        >>> from ansatz.data.sequences.tokens import Tokens
+        >>> tokens = Tokens.learn(["a film", "a play"], kind="word")
+        >>> tokens.split("a new play")
+        ['a', '[UNK]', 'play']
+    """
+
+    def __init__(self, record: str) -> None:
+        self.tokenizer = _library().Tokenizer.from_str(record)
+
+    @classmethod
+    def learn(
+        cls, texts: Sequence[str], *, kind: str | None = None, vocabulary: int = 30_000
+    ) -> "Tokens":
+        """Trains on texts; without a kind, letters without spaces are characters, else words."""
+        kind = kind or default_kind(texts)
+        if kind not in KINDS:
+            raise UsageError(f"tokens are one of {', '.join(KINDS)}, got '{kind}'.")
+        library = _library()
+        tokenizer, trainer = _untrained(library, kind, vocabulary)
+        tokenizer.train_from_iterator(texts, trainer)
+        return cls(tokenizer.to_str())
+
+    @property
+    def size(self) -> int:
+        """The number of codes."""
+        return int(self.tokenizer.get_vocab_size())
+
+    def encode(self, texts: Sequence[str]) -> Ragged:
+        """The codes of each text."""
+        codes = [found.ids for found in self.tokenizer.encode_batch_fast(list(texts))]
+        lengths = np.array([0, *map(len, codes)], dtype=np.int64)
+        flat = np.concatenate([np.asarray(each, dtype=np.int64) for each in [[], *codes]])
+        return Ragged(torch.from_numpy(flat), torch.from_numpy(lengths.cumsum()))
+
+    def split(self, text: str) -> list[str]:
+        """The tokens of one text."""
+        return list(self.tokenizer.encode(text).tokens)
+
+    def state(self) -> Any:
+        """The content of a ``tokenizer.json``."""
+        return json.loads(self.tokenizer.to_str())
+
+
+def default_kind(texts: Sequence[str]) -> Kind:
+    """Characters where no text has a space and most are longer than a word; else words."""
+    some = [text for text in texts[:1000] if text]
+    spaces = any(letter.isspace() for text in some for letter in text.strip())
+    return "char" if some and not spaces and np.median([len(t) for t in some]) > 20 else "word"
+
+
+def _untrained(library: Any, kind: str, size: int) -> tuple[Any, Any]:
+    models, before, training = library.models, library.pre_tokenizers, library.trainers
+    spell = library.normalizers
+    words = before.Sequence(
+        [
+            before.WhitespaceSplit(),
+            before.Split(library.Regex(r"\w+(?:'\w+)?|[^\w\s]+"), "isolated"),
+        ]
+    )
+    clean = spell.Sequence([spell.NFC(), spell.Replace("\0", " ")])
+    small = spell.Sequence([clean, spell.Lowercase()])
+    options: dict[str, Any] = {"special_tokens": SPECIAL, "show_progress": False}
+    unknown = SPECIAL[1]
+    if kind == "wordpiece":
+        made = library.Tokenizer(models.WordPiece(unk_token=unknown, max_input_chars_per_word=100))
+        trainer = training.WordPieceTrainer(vocab_size=size, **options)
+        made.normalizer, made.pre_tokenizer = small, words
+    elif kind in ("bpe", "byte"):
+        made = library.Tokenizer(models.BPE())
+        made.normalizer, made.pre_tokenizer = clean, before.ByteLevel(add_prefix_space=False)
+        alphabet = before.ByteLevel.alphabet()
+        most = len(alphabet) + len(SPECIAL) if kind == "byte" else size
+        trainer = training.BpeTrainer(vocab_size=most, initial_alphabet=alphabet, **options)
+    else:
+        made = library.Tokenizer(models.WordLevel(unk_token=unknown))
+        trainer = training.WordLevelTrainer(vocab_size=size, **options)
+        made.normalizer = small if kind == "word" else clean
+        every = before.Split(library.Regex(r"[\s\S]"), "isolated")
+        made.pre_tokenizer = words if kind == "word" else every
+    return made, trainer
+
+
+def _library() -> Any:
+    try:
+        import tokenizers
+    except ImportError:
+        raise UsageError(
+            "texts need the package tokenizers: pip install 'ansatz-learn[text]'."
+        ) from None
+    return tokenizers

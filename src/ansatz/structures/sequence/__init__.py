@@ -1,0 +1,1 @@
+"""Texts and signals of any length: steps in an order."""

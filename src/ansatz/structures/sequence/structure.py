@@ -1,0 +1,251 @@
+"""Texts and signals of any length: steps in an order, whose number varies."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ansatz.data import Batch
+from ansatz.data.batch import pad
+from ansatz.data.sequences.reading import CLASS, read_texts
+from ansatz.data.sequences.sequences import Texts, sequences_of
+from ansatz.data.sequences.source import SequenceSource
+from ansatz.data.source import Source
+from ansatz.errors import DataError, UsageError
+from ansatz.fitting.column_roles import ColumnRoles, near_columns
+from ansatz.fitting.contracts.exporter import Exporter
+from ansatz.fitting.contracts.inference import Posterior
+from ansatz.fitting.contracts.structure import Facts, Feed, TableParts
+from ansatz.fitting.job import Job
+from ansatz.fitting.model import Model, Trained
+from ansatz.fitting.problem import Problem
+from ansatz.fitting.provenance import provenance_of
+from ansatz.fitting.read_again import Notify, ReadAgain
+from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.request import settings_of
+from ansatz.fitting.tensor_structure import Read, TensorStructure
+from ansatz.fitting.training import typed
+from ansatz.likelihoods import Likelihood
+from ansatz.networks import Summary, summary
+from ansatz.seeds import derive
+from ansatz.spec import InputSpec
+from ansatz.structures.sequence.baselines import fit_linear_text
+from ansatz.structures.sequence.encoder import fit_encoder, load_encoder
+from ansatz.structures.sequence.recipe import choose_sequence_recipe
+from ansatz.training import Supervised
+
+AT_ONCE = 512  # sequences that are predicted at once
+
+
+class SequenceStructure(TensorStructure):
+    """Token codes or D numbers at every step of a sequence.
+
+    A network's inputs are ``(values, mask)``: values ``(B, T)`` or ``(B, T, D)`` and mask
+    ``(B, T)``, True where a step is there.
+    """
+
+    name: ClassVar[str] = "sequence"
+    unit: ClassVar[tuple[str, str]] = ("text", "texts")
+    element: ClassVar[tuple[str, str] | None] = None
+
+    def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
+        """The shape and dropout of networks, which have defaults of their own."""
+        return settings_of("network")
+
+    def network(self, axis: str) -> str:
+        """A bag of words and pairs of words; of signals, of steps and pairs of steps."""
+        return "bag"
+
+    def linear_network(self, axis: str) -> str:
+        """A linear map of tf-idf weights; of signals, of their summaries."""
+        return "linear_text"
+
+    # Reading.
+
+    def read(self, data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -> Read:
+        """A table, JSON lines, a folder of text files or a named data set."""
+        if isinstance(data, Read):
+            return data
+        reader = dict(reader)
+        text = reader.pop("text_column", None)
+        origin, frame, notes = read_texts(data, text, **reader)
+        if not len(frame):
+            raise DataError(f"{origin} holds no texts.")
+        name = text or _text_column(frame, column_roles, origin)
+        if name not in frame.columns:
+            raise UsageError(f"{origin}: no column '{name}'. {near_columns(name, frame)}")
+        try:
+            rows = Texts(frame[name])
+        except DataError as error:
+            raise DataError(f"{origin}, column '{name}': {error}") from None
+        beside = frame.drop(columns=name)
+        target = CLASS if CLASS in beside.columns else None
+        return Read(origin, rows, beside, target, tuple(notes))
+
+    def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
+        """Reads texts and decides what is predicted; columns beside them are refused."""
+        made = super().problem(data, column_roles, **how)
+        others = list(made.column_roles.features(made.frame).columns)
+        if others:
+            raise UsageError(
+                f"{made.origin}: columns beside the text are not used: leave them out, --drop "
+                f"{','.join(map(str, others))}."
+            )
+        return made
+
+    def read_again(
+        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
+    ) -> ReadAgain:
+        """Reads the column that the fit read."""
+        again = {**_reading(model), **options}
+        return super().read_again(model, data, outcomes=outcomes, options=again, notify=notify)
+
+    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
+        """Texts, outcomes, weights and offsets, by the column roles of the fit."""
+        if not isinstance(table, Read):
+            table = self.read(table, model.column_roles or ColumnRoles(), _reading(model))
+        return super().from_table(model, table, outcomes=outcomes)
+
+    def as_rows(self, X: Any) -> Any:
+        """Lists of texts, arrays ``(N, T, D)``, lists of arrays ``(T_i, D)``."""
+        return sequences_of(X)
+
+    def summary(self, model: Model) -> Summary | str:
+        """The size of the network."""
+        return summary(model.posterior.networks[0].network, model.encoder.spec)
+
+    # Recipe and encoder.
+
+    def recipe(self, facts: Facts) -> Recipe:
+        """By the number of sequences."""
+        return choose_sequence_recipe(facts)
+
+    def network_options(
+        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
+    ) -> dict[str, Any]:
+        """None: networks have defaults of their own."""
+        return {}
+
+    def encoder(
+        self, rows: Any, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]
+    ) -> Any:
+        """Tokens of the training texts; mean and standard deviation of signals."""
+        return fit_encoder(rows, options)
+
+    def load_encoder(self, state: Mapping[str, Any]) -> Any:
+        """The encoder of a saved model."""
+        return load_encoder(state)
+
+    # Training.
+
+    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch:
+        """All sequences, filled up to the longest."""
+        return self._rows(job, recipe)._replace(inputs=self.inputs(encoder, job.rows))
+
+    def _rows(self, job: Job, recipe: Recipe) -> Batch:
+        rows = Batch((), job.y, job.weight, job.offset, job.index)
+        return typed(rows, getattr(torch, recipe.dtype))
+
+    def inputs(self, encoder: Any, rows: Any) -> Any:
+        return encoder.inputs(rows, notes=[])
+
+    def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
+        """Shows the training rows to a network that begins with them, and asks it once."""
+        observe: Any = getattr(network, "observe", None)
+        if observe is not None:
+            inputs = encoder.inputs(job.rows, notes=[])
+            dtype = next(network.parameters()).dtype
+            slopes = slopes_of(objective, job).to(dtype)
+            values = (
+                inputs.values if not inputs.values.is_floating_point() else inputs.values.to(dtype)
+            )
+            observe(values, inputs.mask, slopes)
+        return super().adapt(network, encoder, job, objective)
+
+    def source(self, job: Job, encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
+        """Batches of similar lengths in a new order each epoch."""
+        recipe, count = feed.recipe, len(job.y)
+        rows, dtype = self._rows(job, recipe), getattr(torch, recipe.dtype)
+        found = encoder.ragged(job.rows)
+        if found.values.is_floating_point():
+            found = found._replace(values=found.values.to(dtype))
+        if not feed.training:
+            return SequenceSource(found, rows, AT_ONCE if feed.additive else count, shuffle=False)
+        return SequenceSource(
+            found,
+            rows,
+            recipe.batch_size or count,
+            smallest=2 if feed.normalizes else 1,
+            seed=derive(feed.seed, "rows"),
+            shuffle=recipe.batch_size > 0,
+        )
+
+    # Predictions.
+
+    def raws(
+        self,
+        networks: Sequence[Trained],
+        encoder: Any,
+        rows: Any,
+        offset: Tensor | None,
+        *,
+        notes: list[str] | None,
+        options: Mapping[str, Any],
+    ) -> Iterator[Iterable[Tensor]]:
+        """512 sequences at a time."""
+        found = encoder.ragged(rows, [] if notes is None else notes)
+        for first in range(0, max(len(rows), 1), AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            inputs = pad(found.take_rows(part))
+            extra = None if offset is None else offset[part]
+            yield [network(inputs, extra) for network in networks]
+
+    # Linear models.
+
+    def baseline(
+        self, likelihood: Likelihood, job: Job, seed: int
+    ) -> tuple[Posterior | None, list[str]]:
+        """The linear model in tf-idf weights, with a penalty that folds choose."""
+        return fit_linear_text(self, likelihood, job, seed)
+
+    def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
+        """None: tokens are made outside a graph."""
+        return None
+
+
+def slopes_of(objective: Supervised, job: Job) -> Tensor:
+    """The slope of each row's loss in the network's outputs at the constant model, ``(N, P)``."""
+    assert objective.shift is not None
+    dtype = objective.shift.dtype
+    zero = torch.zeros(len(job.y), objective.shift.numel(), dtype=dtype, requires_grad=True)
+    offset = None if job.offset is None else job.offset.to(dtype)
+    y = job.y.to(dtype) if job.y.is_floating_point() else job.y
+    raw = objective.attach(zero, offset)
+    loss = objective.likelihood.joint_loss(raw, y, job.weight.to(dtype)).sum()
+    (slopes,) = torch.autograd.grad(loss, zero)
+    return slopes
+
+
+def _reading(model: Model) -> dict[str, Any]:
+    asked = provenance_of(model)
+    return {} if asked is None else asked.asked.reader()
+
+
+def _text_column(frame: Any, column_roles: ColumnRoles, origin: str) -> str:
+    """The one feature that holds strings."""
+    named = set(column_roles.outcome_columns) if column_roles.target else {CLASS}
+    words = [n for n in frame.columns if n not in named and _holds_text(frame[n])]
+    if len(words) == 1:
+        return str(words[0])
+    if not words:
+        raise UsageError(f"{origin}: no column holds text.")
+    listed = ", ".join(map(str, words))
+    raise UsageError(f"{origin}: several columns hold text: {listed}. Name one: --text {words[0]}.")
+
+
+def _holds_text(column: Any) -> bool:
+    values = column.dropna()
+    return len(values) > 0 and isinstance(values.iloc[0], str)
