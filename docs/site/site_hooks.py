@@ -19,12 +19,14 @@ ROOT = DOCS.parent
 SECTIONS = {
     "Start": ("install", "ten-minutes"),
     "Guides": (
-        "tables", "images", "segmentation", "likelihoods", "survival", "rankings", "linear-models",
-        "ensembles", "report", "diagnostics", "attribution", "compare", "tune", "augmentation",
+        "tables", "images", "text", "segmentation", "likelihoods", "survival", "rankings",
+        "linear-models", "ensembles", "report", "diagnostics", "attribution", "compare",
+        "tune", "augmentation",
         "symmetry", "scale", "export", "cli",
     ),
     "In your own PyTorch code": (
-        "networks", "image-networks", "convolution", "training", "your-own",
+        "networks", "image-networks", "convolution", "recurrence", "attention", "training",
+        "your-own",
     ),
     "Theory": ("claims", "learning-theory", "expressivity", "connectionism"),
     "About": ("glossary", "benchmarks", "formats", "architecture"),

@@ -12,14 +12,17 @@ class InputSpec:
 
     Args:
         structure: the answer to "what does x look like": ``"vector"`` for the rows of a table,
-            ``"grid"`` for signals, images and volumes.
-        features: numbers per row, :math:`D`; of a grid, numbers per cell: its channels.
+            ``"grid"`` for signals, images and volumes, ``"sequence"`` for steps in time and tokens.
+        features: numbers per row, :math:`D`; of a grid, numbers per cell: its channels; of a
+            sequence, numbers per step.
         cardinalities: levels of each categorical column that the network embeds by itself;
             its codes arrive as a second input ``(B, C)``, code 0 being the unknown level.
         size: cells along each axis of a grid: ``(L,)``, ``(H, W)`` or ``(D, H, W)``; empty where
-            it is not known, and for vectors.
+            it is not known, and for vectors; ``(T,)`` for sequences of a known length.
         parts: for inputs of several kinds, the name and the spec of each, in the order in which a
             network takes them; ``InputSpec.joined(words=..., numbers=...)`` makes one.
+        vocabulary: number of token codes of a sequence, :math:`V`, code 0 being the padding and 1
+            the unknown token; 0 for sequences of numbers.
 
     Example:
         >>> from ansatz.spec import InputSpec
@@ -36,11 +39,25 @@ class InputSpec:
     cardinalities: tuple[int, ...] = ()
     size: tuple[int, ...] = ()
     parts: "tuple[tuple[str, InputSpec], ...]" = ()
+    vocabulary: int = 0
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
         """Describes a signal, an image or a volume by channels and size."""
         return cls("grid", channels, size=size)
+
+    @classmethod
+    def sequence(
+        cls, *, features: int = 0, vocabulary: int = 0, length: int | None = None
+    ) -> "InputSpec":
+        """Describes sequences of ``features`` numbers a step, or of tokens from a vocabulary."""
+        if (features > 0) == (vocabulary > 0):
+            raise UsageError(
+                "a sequence has features (numbers per step) or a vocabulary (codes of tokens), got "
+                f"features={features} and vocabulary={vocabulary}."
+            )
+        size = () if length is None else (length,)
+        return cls("sequence", features, size=size, vocabulary=vocabulary)
 
     @classmethod
     def joined(cls, **parts: "InputSpec") -> "InputSpec":

@@ -215,6 +215,7 @@ def test_an_outcome_from_the_command_line_to_the_report(table, tmp_path, capsys)
     data, model = tmp_path / "shares.csv", tmp_path / "model"
     table[["a", "b", "share"]].to_csv(data, index=False)
     words = ["--target", "share", "--task", "percent", "--set", "epochs=20", "--quiet"]
+    words += ["--inference", "point"]
     told = json.loads(command(capsys, "fit", data, *words, "--out", model, "--json"))
     assert told["likelihood"] == "beta" and told["metrics"]["rmse"] < told["constant"]["rmse"]
     assert told["metrics"]["rmse"] > 1  # in percent

@@ -368,7 +368,8 @@ def test_images_that_a_table_names_and_that_are_not_there_are_reported():
 
 def test_a_named_likelihood_takes_as_many_classes_as_there_are():
     frame = with_target([f"name {k // 2}" for k in CYCLE])
-    fit = ansatz.fit(frame, target="price", likelihood="categorical", options=TINY)
+    point = {"inference": "point", "options": TINY}
+    fit = ansatz.fit(frame, target="price", likelihood="categorical", **point)
     assert len(fit.model.classes_) == 75
 
 
@@ -483,7 +484,7 @@ def test_tables_to_predict_may_have_other_orders_and_more_columns():
         model.predict_frame(frame.drop(columns="area"))
     assert len(model.predict_frame(frame.iloc[:0])) == 0
     assert model.evaluate(frame)["rmse"] > 0
-    with pytest.raises(DataError, match="no target column 'price'"):
+    with pytest.raises(DataError, match="no target column 'price' of the model"):
         model.evaluate(frame.drop(columns="price"))
 
 

@@ -340,7 +340,8 @@ def test_a_forged_member_of_an_axis_is_refused_in_one_line(saved, change):
 
 
 @pytest.mark.parametrize("change", [{"temperature": "os.system"}, {"log_weights": "os.system"},
-                                    {"class_kind": "V"}, {"classes": 3}], ids=str)  # fmt: skip
+                                    {"class_kind": "V"}, {"classes": 3},
+                                    {"classes": ["no"]}], ids=str)  # fmt: skip
 def test_a_forged_state_of_classes_is_refused_in_one_line(tmp_path, change):
     frame, _, label, _ = mixed_table()
     saved = Classifier(**TINY).fit(frame, label).save(tmp_path / "model")

@@ -19,8 +19,24 @@ from tests.training.training_run import (
 )
 
 from ansatz.data import TensorSource
-from ansatz.errors import AnsatzError, BusyError, ModelError, ResourceError, UsageError
-from ansatz.storage import Checkpoints, RunLock
+from ansatz.errors import (
+    AnsatzError,
+    BusyError,
+    ModelError,
+    NumericalError,
+    ResourceError,
+    UsageError,
+)
+from ansatz.storage import (
+    Checkpoints,
+    RunLock,
+    pack_state,
+    read_json,
+    read_tensors,
+    unpack_state,
+    write_folder,
+)
+from ansatz.storage.folder import MANIFEST, decode_manifest
 from ansatz.training import Callback, Interrupted, Trainer
 
 
@@ -425,3 +441,49 @@ def test_only_the_last_checkpoints_stay(tmp_path):
     fit(tmp_path, checkpoint_every=5, keep=3)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["step-000000030", "step-000000035", "step-000000036"]
+
+
+def forge_state(folder, change):
+    """Changes the state or the weights of the last checkpoint, under sums that agree with it."""
+    (path,) = sorted(folder.glob("step-*"))[-1:]
+    header = decode_manifest((path / MANIFEST).read_bytes()).header
+    state = unpack_state(read_json(path / "state.json"), read_tensors(path / "state.safetensors"))
+    weights = read_tensors(path / "model.safetensors")
+    change(state, weights)
+    packed, tensors = pack_state(state)
+    files = {"model.safetensors": weights, "state.safetensors": tensors, "state.json": packed}
+    write_folder(path, files, kind="checkpoint", header=header, overwrite=True)
+
+
+def group(state):
+    return state["step"]["optimizer"]["param_groups"][0]
+
+
+FORGED = {
+    "a beta is text": lambda state, weights: group(state).update(betas=["x", 0.9]),
+    "three betas": lambda state, weights: group(state).update(betas=[0.9, 0.9, 0.9]),
+    "one beta": lambda state, weights: group(state).update(betas=0.9),
+    "eps is a list": lambda state, weights: group(state).update(eps=[1e-8]),
+    "no eps": lambda state, weights: group(state).pop("eps"),
+    "a moment is lost": lambda state, weights: next(
+        iter(state["step"]["optimizer"]["state"].values())
+    ).popitem(),
+    "the number is text": lambda state, weights: state.update(number=str(state["number"])),
+    "a weight is nan": lambda state, weights: next(iter(weights.values())).fill_(float("nan")),
+}
+
+
+@pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
+def test_a_forged_checkpoint_is_refused_in_one_line_that_names_it(tmp_path, change):
+    fit(tmp_path, epochs=1)
+    forge_state(tmp_path, change)
+    with pytest.raises(ModelError, match=r"step-000000012\b") as caught:
+        fit(tmp_path, epochs=2, resume=True)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_numerical_failure_of_a_resumed_run_names_the_checkpoint(tmp_path):
+    fit(tmp_path, epochs=1)
+    forge_state(tmp_path, lambda state, weights: next(iter(weights.values())).fill_(3e38))
+    with pytest.raises(NumericalError, match=r"The run went on from .*step-000000012\.$"):
+        fit(tmp_path, epochs=2, resume=True)

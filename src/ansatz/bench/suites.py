@@ -41,6 +41,9 @@ SUITES = {
     "speed-images": Suite(
         "images", "speed_images", "LeNet-5 on MNIST, ResNet-18 on CIFAR-10", False
     ),
+    "speed-sequences": Suite(
+        "sequences", "speed_sequences", "minGRU, long sequences, variants of the LSTM", False
+    ),
     "quality-images": Suite(
         "image_quality", "quality_images", "MNIST, Fashion-MNIST, CIFAR-10, three seeds", False
     ),

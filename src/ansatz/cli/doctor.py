@@ -26,6 +26,7 @@ _EXTRAS = {  # distribution -> (module, extra, what for)
     "xlrd": ("xlrd", "tables", "old Excel files"),
     "pyreadr": ("pyreadr", "tables", "R files"),
     "pyreadstat": ("pyreadstat", "tables", "Stata, SPSS and SAS files"),
+    "tokenizers": ("tokenizers", "text", "tokens of texts"),
     "tensorboard": ("tensorboard", "tb", "TensorBoard logs"),
     "optuna": ("optuna", "tune", "ansatz tune"),
     "pillow": ("PIL", "vision", "image files"),

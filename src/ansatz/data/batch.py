@@ -202,6 +202,46 @@ class Ragged(NamedTuple):
         return Ragged(self.values[shift + torch.arange(len(shift), device=shift.device)], offsets)
 
 
+class Padded(NamedTuple):
+    """B sequences of different lengths, filled up to the longest; the inputs of a network.
+
+    Args:
+        values: ``(B, T)`` codes, 0 being padding, or ``(B, T, D)`` numbers.
+        mask: ``(B, T)`` bool, True where a step is there; no step follows one that is not.
+    """
+
+    values: Tensor
+    mask: Tensor
+
+    def count_rows(self) -> int:
+        """The number of sequences, B."""
+        return len(self.mask)
+
+    def take_rows(self, rows: slice | Tensor) -> "Padded":
+        """Some of the sequences, filled up to the longest of them."""
+        mask = self.mask[rows]
+        longest = max(1, int(mask.any(0).sum()))
+        return Padded(self.values[rows][:, :longest], mask[:, :longest])
+
+
+def pad(ragged: Ragged) -> Padded:
+    """Fills rows up with zeros to the longest of them; at least one step.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.data.batch import Ragged, pad
+        >>> pad(Ragged(torch.tensor([5, 6, 7]), torch.tensor([0, 1, 3]))).values
+        tensor([[5, 0],
+                [6, 7]])
+    """
+    lengths = ragged.offsets.diff()
+    steps = torch.arange(max(1, int(lengths.max())) if len(lengths) else 1)
+    mask = steps < lengths.unsqueeze(1)  # (B, T)
+    values = ragged.values.new_zeros(*mask.shape, *ragged.values.shape[1:])
+    values[mask] = ragged.values
+    return Padded(values, mask)
+
+
 def check_weight(weight: Any, rows: int) -> np.ndarray:
     """Frequency weights as ``(N,)`` float64, ones when None: finite, none negative, not all zero.
 

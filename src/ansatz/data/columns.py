@@ -445,6 +445,6 @@ def _refuse_text(names: list[str]) -> None:
         listed = ", ".join(f"'{name}'" for name in names)
         plural = "columns hold" if len(names) > 1 else "column holds"
         raise DataError(
-            f"{plural} free text: {listed}. Leave out: --drop {','.join(names)}; "
-            f"or treat as categories: --role {names[0]}=categorical"
+            f"{plural} free text: {listed}. To train on it: --text {names[0]}; leave out: --drop "
+            f"{','.join(names)}; or treat as categories: --role {names[0]}=categorical"
         )

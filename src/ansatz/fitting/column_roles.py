@@ -166,7 +166,7 @@ class ColumnRoles(BaseModel):
         names = [*self.outcome_columns, *([self._event_of(frame)[0]] if self.event else [])]
         missing = [name for name in names if name not in frame.columns]
         if missing:
-            raise DataError(f"the table has no target column '{missing[0]}'.")
+            raise DataError(f"the table has no target column '{missing[0]}' of the model.")
 
     def known(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows have an outcome; an interval may be open on one side."""

@@ -20,6 +20,7 @@ from ansatz.fitting.options.commands import (
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.option import Declared, Option, declared
+from ansatz.fitting.options.sequence import SequenceOptions, SequenceSettings
 from ansatz.fitting.options.vector import VectorOptions, VectorSettings
 from ansatz.registry import load
 
@@ -294,6 +295,7 @@ class Owner(NamedTuple):
 _OWNERS = (
     Owner("vector", (VectorOptions,), (VectorSettings,), "tables"),
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
+    Owner("sequence", (SequenceOptions,), (SequenceSettings,), "texts or sequences"),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),
@@ -325,7 +327,13 @@ def refuse_foreign(
     names: Iterable[str], structure: str, *, settings: bool = False, fitted: bool = False
 ) -> None:
     """Refuses options that belong to another structure than the one that x has."""
+    own = OWNERS.get(structure, Owner(structure))
+    mine = {
+        name for table in (own.settings if settings else own.tables) for name in declared(table)
+    }
     for name in names:
+        if name in mine:
+            continue
         for owner, each in OWNERS.items():
             if each.data is None or owner == structure:
                 continue
@@ -333,8 +341,7 @@ def refuse_foreign(
                 if name in declared(table):
                     flag = declared(table)[name].option.flag(name)
                     spelled = f"'{name}'" if flag == f"--{name}" else f"'{name}' ({flag})"
-                    mine = OWNERS.get(structure, Owner(structure))
-                    known = mine.data or f"of structure {structure}"
+                    known = own.data or f"of structure {structure}"
                     advice = "" if fitted else f", or give --x {owner} if that is what they are"
                     raise UsageError(
                         f"{spelled} is an option of {each.data}, and these are {known}: leave it "

@@ -287,7 +287,7 @@ class TensorStructure(Structure):
 
     # Export.
 
-    def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter:
+    def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
         return TensorExporter(encoder, self.as_rows)
 
 

@@ -187,13 +187,23 @@ def _facts(evidence: Evidence) -> list[list[Any]]:
         facts.append([evidence.unit.many, ", ".join(f"{rows[part]} {part}" for part in parts)])
     if history is not None and history.stop_reason:
         reason = STOPPED.get(history.stop_reason, history.stop_reason)
-        best = f"; the weights of step {history.best_step} were kept" if history.best_step else ""
+        best = f"; {_kept(evidence, history)}" if history.best_step else ""
         facts.append(["training", f"{history.steps} steps until {reason}{best}"])
     if fit.get("seconds") is not None:
         facts.append(["seconds", f"{number(float(fit['seconds']), 3)} for fit and test"])
     facts.append(["seed", fit.get("seed", model.task.settings.seed)])
     facts.append(["version", f"ansatz {__version__}"])
     return [[name, value if isinstance(value, str | int) else str(value)] for name, value in facts]
+
+
+def _kept(evidence: Evidence, history: "History") -> str:
+    """Says whose weights of which step are in the model."""
+    if len(evidence.model.posterior.networks) > 1:
+        return (
+            "every network kept the weights of its own best step (the curves are means over the "
+            f"networks, the best at step {history.best_step})"
+        )
+    return f"the weights of step {history.best_step} were kept"
 
 
 def _described(options: dict[str, Any]) -> str:
@@ -218,8 +228,9 @@ def _candidates(candidates: list[dict[str, Any]]) -> Table:
     return Table(
         ["likelihood", "out-of-fold log score", "worse by", "±"],
         rows,
-        "Log scores of small networks, cross-validated on the training rows; the simplest "
-        "likelihood within one standard error of the best is chosen.",
+        "Log scores, cross-validated on the training rows, of linear models where one is fitted or "
+        "rows are few, else of small networks; the simplest likelihood within one standard error "
+        "of the best is chosen.",
     )
 
 
@@ -228,7 +239,7 @@ def _curves(history: "History") -> Figure:
         draw_history(paper.subplots(), history)
         return Figure(
             to_svg(paper),
-            "The loss during training; the dotted line marks the step whose weights were kept. The "
-            "loss is that of training, which may scale the outcome.",
+            "The loss during training, the mean of several networks; the dotted line marks "
+            "the best step. The loss is that of training, which may scale the outcome.",
             "Learning curves.",
         )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ansatz.data.batch import Batch, take_rows
 from ansatz.errors import NumericalError, ResourceError, UsageError
 from ansatz.training.diagnosis import all_finite, numerical_error
-from ansatz.training.loop_state import check_moments
+from ansatz.training.loop_state import load_optimizer
 from ansatz.training.machine import has_shards
 from ansatz.training.objectives import Loss, evaluate_batch, is_additive
 from ansatz.training.processes.gradients import (
@@ -165,8 +165,7 @@ class GradientStep:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what ``state_dict`` gave, exactly."""
-        self.optimizer.load_state_dict(state["optimizer"])
-        check_moments(self.optimizer)
+        load_optimizer(self.optimizer, state["optimizer"])
         align_state(self.optimizer)
         shard_optimizer(self.optimizer)
         self.number = int(state["number"])

@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -93,6 +94,7 @@ class Loop:
         self.evaluated = 0  # the step of the last evaluation
         self.total = self.count = 0.0  # of the training loss since then
         self.best: Snapshot | None = None
+        self.resumed: Path | None = None  # the checkpoint that it went on from
         self.view = Run(step, plan.total, len(train), self.history)
         self._start = snapshot(step)
         self._clock, self._seconds_before = time.monotonic(), 0.0
@@ -365,8 +367,11 @@ class Loop:
             state = saved.state
             LoopState.of(state, weights=moving(self.step), source=self.train)
             _load_weights(self.step, saved.weights, str(saved.path))
+            if not self._is_sharded and spoiled(self.step, self._start):
+                raise ModelError("a weight in it is not finite")
             self.step.load_state_dict(state["step"])
             self._load_rest(state)
+        self.resumed = saved.path
         self._set_events()
 
     def _load_rest(self, state: dict[str, Any]) -> None:

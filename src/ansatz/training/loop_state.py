@@ -14,7 +14,7 @@ _LARGEST = 2**53  # whole numbers up to here are exact in every format
 
 
 class _HistoryState(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     records: list[dict[str, float | int | bool | None]]
     best_step: int | None
@@ -29,7 +29,7 @@ class _HistoryState(BaseModel):
 class LoopState(BaseModel):
     """Counters, generators, the best weights so far, the history: fields of a ``state.json``."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, strict=True)
 
     number: int = Field(ge=0, le=_LARGEST)
     epoch: int = Field(ge=0, le=_LARGEST)
@@ -71,6 +71,40 @@ def _check_tensors(name: str, saved: Any, weights: Mapping[str, Tensor]) -> None
                 f"{name}: the tensor '{key}' has shape {tuple(tensor.shape)}, expected "
                 f"{tuple(weights[key].shape)}"
             )
+
+
+def load_optimizer(optimizer: Optimizer, state: dict[str, Any]) -> None:
+    """Restores an optimizer; settings and moments must be of the kinds that it has and needs."""
+    own = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict(state)
+    for expected, group in zip(own, optimizer.param_groups, strict=True):
+        for name in expected.keys() - {"params"}:
+            if name not in group or not _is_alike(group[name], expected[name]):
+                found = repr(group.get(name))[:60]
+                raise ModelError(f"optimizer: expected '{name}' like {expected[name]}, got {found}")
+    kinds = {
+        frozenset((name, isinstance(moment, Tensor)) for name, moment in moments.items())
+        for moments in optimizer.state.values()
+        if moments
+    }
+    if len(kinds) > 1:
+        raise ModelError("optimizer: its tensors have different moments")
+    check_moments(optimizer)
+
+
+def _is_alike(value: Any, expected: Any) -> bool:
+    """Tests whether a setting could stand in the place of another: a number for a number."""
+    if expected is None or isinstance(expected, bool):  # None lets torch choose
+        return value is None or isinstance(value, bool)
+    if isinstance(expected, int | float):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(expected, list | tuple):
+        return (
+            isinstance(value, list | tuple)
+            and len(value) == len(expected)
+            and all(map(_is_alike, value, expected))
+        )
+    return isinstance(value, type(expected))
 
 
 def check_moments(optimizer: Optimizer) -> None:

@@ -249,6 +249,8 @@ class Trainer:
                 loop.processes.gather()  # nobody leaves before it is written
         except BaseException as error:
             loop.finish(_name(error))
+            if isinstance(error, NumericalError) and loop.resumed is not None:
+                raise NumericalError(f"{error} The run went on from {loop.resumed}.") from error
             raise
         loop.finish(reason)
         if signals.received is not None:

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
+from ansatz.layers import BahdanauAttention
 
 
 def measure(generator: torch.Generator, *, source: int = 6, target: int = 6) -> Finding:
@@ -14,11 +15,10 @@ def measure(generator: torch.Generator, *, source: int = 6, target: int = 6) -> 
         return found
 
     decoder, encoder = normal(target, 3), normal(source, 4)
-    W, U, u = normal(5, 3), normal(5, 4), normal(5)
-    score = np.tanh((decoder @ W.T)[:, None] + (encoder @ U.T)[None]) @ u  # (target, source)
-    a = np.exp(score - score.max(1, keepdims=True))
-    a /= a.sum(1, keepdims=True)
-    context = a @ encoder
+    layer = BahdanauAttention(3, 4, 5, generator=generator).double()
+    with torch.no_grad():
+        states = (torch.from_numpy(part).unsqueeze(0) for part in (decoder, encoder))
+        context, a = (part.squeeze(0).numpy() for part in layer(*states))
     exact = np.stack([np.average(encoder, axis=0, weights=row) for row in a])
     constant = np.ones((source, 4))
     printed = a.T @ constant[:target]  # c_t = Σ_i a_it ζ_i

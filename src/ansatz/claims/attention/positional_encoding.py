@@ -5,6 +5,7 @@ import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
 from ansatz.claims.claim import Figure
+from ansatz.layers import SinusoidalPositions
 
 BASE = 10_000.0
 
@@ -12,7 +13,8 @@ BASE = 10_000.0
 def measure(generator: torch.Generator, *, size: int = 16, positions: int = 200) -> Finding:
     """Products at a fixed distance over all positions, and the best linear map between shifts."""
     shift = int(torch.randint(1, 20, (), generator=generator))
-    right = encode(positions + shift, frequencies(size))
+    blank = torch.zeros(positions + shift, size, dtype=torch.float64)
+    right: np.ndarray = SinusoidalPositions(size)(blank).numpy()
     # The printed exponent needs a base below 1 to be of use; it is given one.
     printed = encode(positions + shift, (1 / BASE) ** (np.arange(size) / size))
     apart = np.cos(shift * frequencies(size)[::2]).sum()  # sin sin + cos cos in each pair

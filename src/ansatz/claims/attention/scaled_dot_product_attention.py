@@ -3,10 +3,10 @@
 import torch
 from scipy import stats
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.claims.claim import Figure
+from ansatz.layers import attention
 
 
 def measure(
@@ -18,7 +18,7 @@ def measure(
 ) -> Finding:
     """The sum written out beside torch's, and the variance of a score before it is scaled."""
     q, k, v = torch.randn(3, tokens, 8, generator=generator, dtype=torch.float64)
-    exact = scaled_dot_product_attention(q, k, v)
+    exact = attention(q, k, v)
     ours = torch.stack([mix(q[i], k, v) for i in range(tokens)])
     printed = torch.stack([mix(q[i], k, v[i].expand(tokens, -1)) for i in range(tokens)])
     variances = [score_variance(d, draws, generator) for d in sizes]

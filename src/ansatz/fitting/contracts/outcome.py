@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ansatz.errors import ModelError
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
@@ -329,4 +330,6 @@ def labels_of(state: Mapping[str, Any]) -> NDArray[Any] | None:
     if state.get("classes") is None or state.get("class_kind") is None:
         return None
     found: NDArray[Any] = np.array(state["classes"], dtype=_LABELS[state["class_kind"]])
+    if found.ndim != 1 or len(found) < 2:
+        raise ModelError("outcome.state.classes: expected a list of two or more classes")
     return found

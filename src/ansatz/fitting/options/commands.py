@@ -15,6 +15,7 @@ from ansatz.fitting.options.option import (
     refuse_weights_file,
     words,
 )
+from ansatz.fitting.options.sequence import SequenceOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
 SEARCH = "The search"
@@ -155,8 +156,8 @@ class AxesOptions(TypedDict, total=False):
     x: Annotated[
         str | None,
         Option(
-            "What x looks like: vector, the rows of a table, or grid: signals, images, volumes. "
-            "Default: by the data.",
+            "What x looks like: vector, the rows of a table, grid: signals, images, volumes, "
+            "or sequence: texts, signals of any length. Default: by the data.",
             MODEL,
             metavar="STRUCTURE",
             complete="structures",
@@ -488,6 +489,7 @@ class FitOptions(
     RowOptions,
     VectorOptions,
     GridOptions,
+    SequenceOptions,
     PlaceOptions,
     RunOptions,
     TrainingRunOptions,
@@ -522,6 +524,7 @@ class TuneOptions(
     RowOptions,
     VectorOptions,
     GridOptions,
+    SequenceOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,

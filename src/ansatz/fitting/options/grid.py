@@ -11,6 +11,7 @@ from ansatz.fitting.options.option import (
     number_or_word,
     require_weights,
     sides,
+    widths,
 )
 
 _READ: Any = {"panel": IMAGES, "reader": True}
@@ -80,6 +81,18 @@ class GridOptions(MaskReading, FileReading, total=False):
             "longest axis: for a single labelled scene.",
             metavar="N",
             limits={"ge": 2},
+            **_READ,
+        ),
+    ]
+    spacing: Annotated[
+        str | Sequence[float] | None,
+        Option(
+            "Volumes: the width of a voxel that NIfTI files are resampled to, in the order of "
+            "their headers, like 1,1,2; none keeps the voxels. Default: the medians where they "
+            "differ.",
+            metavar="I,J,K|none",
+            reads=str,
+            parse=widths,
             **_READ,
         ),
     ]

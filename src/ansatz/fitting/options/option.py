@@ -11,7 +11,17 @@ from ansatz.errors import ModelError, UsageError
 
 MODEL, TRAINING, ROWS, RUN = "The model", "The training", "Rows and columns", "The run"
 IMAGES, READING = "Images, signals and volumes", "Reading the table"
-PANELS = ("The search", MODEL, TRAINING, ROWS, IMAGES, RUN, READING)  # in the order of --help
+TEXTS = "Texts and sequences"
+PANELS = (
+    "The search",
+    MODEL,
+    TRAINING,
+    ROWS,
+    IMAGES,
+    TEXTS,
+    RUN,
+    READING,
+)  # in the order of --help
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -150,6 +160,19 @@ def sides(text: str) -> list[int]:
         found = []
     if not found or min(found) < 1:
         raise UsageError(f"--size takes whole numbers like 48x64, got '{text}'.")
+    return found
+
+
+def widths(text: str) -> str | list[float]:
+    """Reads numbers > 0 with commas between them, or the word ``none``."""
+    if text.strip().lower() == "none":
+        return "none"
+    try:
+        found = [float(word) for word in re.split("[x,]", text.lower())]
+    except ValueError:
+        found = []
+    if not 1 <= len(found) <= 3 or not all(0 < width < float("inf") for width in found):
+        raise UsageError(f"--spacing takes 'none', or widths > 0 like 1,1,2, got '{text}'.")
     return found
 
 
