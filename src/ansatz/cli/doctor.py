@@ -26,6 +26,8 @@ _EXTRAS = {  # distribution -> (module, extra, what for)
     "xlrd": ("xlrd", "tables", "old Excel files"),
     "pyreadr": ("pyreadr", "tables", "R files"),
     "pyreadstat": ("pyreadstat", "tables", "Stata, SPSS and SAS files"),
+    "sacrebleu": ("sacrebleu", "text", "scores of translations"),
+    "statsmodels": ("statsmodels", "forecast", "ETS and ARIMA beside forecasts"),
     "tokenizers": ("tokenizers", "text", "tokens of texts"),
     "tensorboard": ("tensorboard", "tb", "TensorBoard logs"),
     "optuna": ("optuna", "tune", "ansatz tune"),
