@@ -240,7 +240,8 @@ def print_fit(fit: Any) -> None:
         print_line(f"log-likelihood {fit.log_likelihood:.3f} on the training rows")
     if any(value is not None for value in (fit.metrics or {}).values()):
         print_line()
-        print_metrics({"model": fit.metrics, "linear": fit.linear, "constant": fit.constant})
+        simple = {"linear": fit.linear, "constant": fit.constant, **fit.baselines}
+        print_metrics({"model": fit.metrics, **simple})
     if fit.network == "linear":
         for line in f"\n{fit.summary()}".splitlines():
             print_line(line)

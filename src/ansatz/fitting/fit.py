@@ -139,6 +139,7 @@ def _fit(
         metrics=scores.metrics,
         linear=scores.linear,
         constant=scores.constant,
+        baselines=scores.baselines,
         epochs=0 if model.history is None else model.history.epochs,
         seconds=0.0,
         seed=seed,

@@ -66,6 +66,7 @@ class Fit:
     notes: list[str] = field(default_factory=list)
     recipe: dict[str, Any] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
+    baselines: dict[str, Metrics] = field(default_factory=dict)  # further simple models
     rows_of: dict[str, Any] = field(default_factory=dict, repr=False)  # (X, y) of learn and test
     provenance: Provenance | None = field(default=None, repr=False)  # how it was asked for
     split_problem: tuple[Problem, Job, Parts] | None = field(default=None, repr=False)  # its rows
@@ -85,6 +86,7 @@ class Fit:
             ("test", _numbers(self.metrics)),
             ("linear", _numbers(self.linear)),
             ("constant", _numbers(self.constant)),
+            *((name, _numbers(each)) for name, each in self.baselines.items()),
             (
                 "training",
                 f"{self.epochs:,.3g} epochs; fit and test took {self.seconds:.3g} seconds",
@@ -261,8 +263,13 @@ def _evidence(result: Fit) -> dict[str, Any]:
     kept = result.evidence()
     for name in ("metrics", "linear", "constant"):  # JSON has no infinity
         if kept[name] is not None:
-            kept[name] = {k: v if _is_finite(v) else None for k, v in kept[name].items()}
+            kept[name] = _finite(kept[name])
+    kept["baselines"] = {name: _finite(each) for name, each in kept["baselines"].items()}
     return kept
+
+
+def _finite(metrics: Metrics) -> Metrics:
+    return {k: v if _is_finite(v) else None for k, v in metrics.items()}
 
 
 def _is_finite(value: float | None) -> bool:

@@ -1,5 +1,6 @@
 """Scores of a model on held-out rows, beside simpler models of the same likelihood."""
 
+import functools
 import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ansatz.data.streams.learner import Moments
-from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
@@ -128,6 +129,7 @@ class Scores(NamedTuple):
     metrics: Metrics | None = None
     linear: Metrics | None = None
     constant: Metrics | None = None
+    baselines: dict[str, Metrics] = {}  # further ones by name  # noqa: RUF012
     messages: tuple[str, ...] = ()
 
 
@@ -147,10 +149,14 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
     if is_linear(model):
         messages = linear_messages(model)
     elif learn.rows.has_features:  # without them it is the constant model
-        posterior, messages = structure.baseline(likelihood, learn, task.settings.seed)
+        posterior, messages = outcome.baseline(structure, likelihood, learn, task.settings.seed)
         if posterior is not None:  # the network's own notes are the same
             answers["linear"] = lambda job: posterior.predictive(job.rows, job.offset, notes=[])
     answers["constant"] = lambda job: constant_predictive(likelihood, learn, job)
+    more, added = outcome.baselines(structure, likelihood, learn, task.settings.seed)
+    messages += added
+    for name, each in more.items():
+        answers[name] = functools.partial(_answer, each)
 
     def evaluate(job: Job) -> dict[str, Metrics]:
         return {
@@ -171,7 +177,12 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
     if is_linear(model):
         found["linear"] = found["metrics"]
     reported = (*(f"evaluated rows: {note}" for note in notes), *messages)
-    return Scores(found["metrics"], found.get("linear"), found["constant"], reported)
+    others = {name: found[name] for name in more}
+    return Scores(found["metrics"], found.get("linear"), found["constant"], others, reported)
+
+
+def _answer(posterior: Posterior, job: Job) -> Predictive:
+    return posterior.predictive(job.rows, job.offset, notes=[])
 
 
 def is_linear(model: Model) -> bool:
@@ -198,6 +209,10 @@ def cross_validate(
         _mean([score.metrics for score in scores], weights),
         _mean([score.linear for score in scores], weights),
         _mean([score.constant for score in scores], weights),
+        {
+            name: _mean([score.baselines.get(name) for score in scores], weights)
+            for name in scores[0].baselines
+        },
         tuple(messages),
     )
 

@@ -247,7 +247,7 @@ class Task(NamedTuple):
             return self
         target, likelihood = job.target, self.likelihood(job.target)
         default = self.structure.solves and target.axis == "row" and job.rows.has_features
-        same = settings.network in ("auto", self.structure.network(target.axis))
+        same = settings.network in ("auto", self.outcome.network(self.structure))
         given = [name for name in STEERING if settings.options.get(name) not in (None, False)]
         name = choose(
             job.mass if rows is None else rows,
@@ -310,7 +310,7 @@ class Task(NamedTuple):
     def network(self, target: TargetSpec) -> str | nn.Module:
         """The network asked for, or the default of the structure."""
         if self.settings.network == "auto":
-            return self.structure.network(target.axis)
+            return self.outcome.network(self.structure)
         if self.settings.is_linear:
             return self.structure.linear_network(target.axis)
         return self.settings.network
@@ -361,7 +361,7 @@ class Task(NamedTuple):
         own = network_options
         if own is None:
             own = self.structure.network_options(network, recipe, job.rows.spec)
-            own = {**own, **self.settings.network_options}
+            own = {**own, **self.outcome.network_options(network), **self.settings.network_options}
         return TrainingPlan(
             self.structure,
             network,
@@ -419,8 +419,8 @@ def task_of(request: Request, problem: "Problem") -> Task:
 def network_of(request: Request, problem: "Problem") -> str:
     """The network that a request names, or the default of its structure."""
     structure: Structure = structures.create(str(request.options["x"]))
-    axis = outcomes.registry.get(problem.kind).axis
-    default = structure.network(axis) if problem.rows.has_features else "linear"
+    outcome = outcomes.registry.get(problem.kind)
+    default = outcome.network(structure) if problem.rows.has_features else "linear"
     return request.options["network"] or str(default)
 
 

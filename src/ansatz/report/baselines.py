@@ -67,11 +67,12 @@ def _fit_baselines(evidence: Evidence) -> Baselines:
     if not evidence.contribution.has_features(evidence):
         notes.append("There are no features: the model is the constant model of its likelihood.")
         return Baselines(forecasts, notes)
+    how = model.structure, likelihood, learn, model.task.settings.seed
     if is_linear(model):
         notes.append("The model is the linear model of its likelihood.")
     else:
         try:
-            linear, added = model.structure.baseline(likelihood, learn, model.task.settings.seed)
+            linear, added = model.outcome.baseline(*how)
             if linear is not None:
                 found = linear.predictive(test.rows, test.offset, notes=[])
                 forecasts.append(forecast_of(evidence, "linear", found))
@@ -80,8 +81,12 @@ def _fit_baselines(evidence: Evidence) -> Baselines:
             notes.append(f"The linear model of {likelihood.name} could not be fitted: {error}")
     constant = constant_predictive(likelihood, learn, test)
     forecasts.append(forecast_of(evidence, "constant", constant))
+    others, own = model.outcome.baselines(*how)
+    for name, each in others.items():
+        found = each.predictive(test.rows, test.offset, notes=[])
+        forecasts.append(forecast_of(evidence, name, found))
     more, added = evidence.contribution.baselines(evidence)
-    return Baselines(forecasts + more, notes + added)
+    return Baselines(forecasts + more, notes + own + added)
 
 
 def forecast_of(evidence: Evidence, name: str, predictive: Predictive) -> Forecast:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ansatz.data.batch import Batch, Padded, Ragged, pad, take_rows
+from ansatz.data.batch import UNLABELLED, Batch, Padded, Ragged, pad, take_rows
 from ansatz.seeds import generator
 
 WINDOW = 50  # batches within which sequences are sorted by length
@@ -24,6 +24,7 @@ class SequenceSource:
         smallest: rows that the last batch needs; fewer join the batch before it.
         seed: the order of epoch e is a function of (seed, e).
         shuffle: False keeps the rows' own order.
+        each: the outcomes are of steps, ``(N, longest)`` codes, -1 where there is none.
     """
 
     def __init__(
@@ -35,9 +36,10 @@ class SequenceSource:
         smallest: int = 1,
         seed: int = 0,
         shuffle: bool = True,
+        each: bool = False,
     ) -> None:
         self.sequences, self.rows, self.batch_size = sequences, rows, batch_size
-        self.smallest, self.seed, self.shuffle = smallest, seed, shuffle
+        self.smallest, self.seed, self.shuffle, self.each = smallest, seed, shuffle, each
         self.lengths = sequences.offsets.diff()
 
     def __len__(self) -> int:
@@ -48,7 +50,15 @@ class SequenceSource:
         """The batches of ``epoch`` from position ``start`` on."""
         for rows in self._chosen(epoch)[start:]:
             inputs: Padded = pad(self.sequences.take_rows(rows))
-            yield take_rows(self.rows, rows)._replace(inputs=inputs)
+            yield self._labelled(take_rows(self.rows, rows), inputs)
+
+    def _labelled(self, rows: Batch, inputs: Padded) -> Batch:
+        """The rows with their inputs; outcomes of steps end with the longest sequence."""
+        if not self.each:
+            return rows._replace(inputs=inputs)
+        target = rows.target[:, : inputs.mask.shape[1]]
+        weight = rows.weight.unsqueeze(1) * (target != UNLABELLED)
+        return rows._replace(inputs=inputs, target=target.clamp(min=0), weight=weight)
 
     def _chosen(self, epoch: int) -> list[Tensor]:
         """The rows of each batch."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from ansatz.errors import ModelError
-from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
 from ansatz.spec import TargetSpec
@@ -157,6 +157,28 @@ class Outcome(Protocol):
         found = structure.linear(likelihood, job, class_names=names, null=True, penalty=penalty)
         assert found is not None
         return found
+
+    @classmethod
+    def network(cls, structure: "Structure") -> str:
+        """The default network of a structure for such outcomes."""
+        return structure.network(cls.axis)
+
+    @classmethod
+    def network_options(cls, network: "str | nn.Module") -> dict[str, Any]:
+        """Options of a network's factory that follow from the outcome."""
+        return {}
+
+    def baseline(
+        self, structure: "Structure", likelihood: Likelihood, job: "Job", seed: int
+    ) -> "tuple[Posterior | None, list[str]]":
+        """The linear model to stand beside a network, and notes on its fit; None for none."""
+        return structure.baseline(likelihood, job, seed)
+
+    def baselines(
+        self, structure: "Structure", likelihood: Likelihood, job: "Job", seed: int
+    ) -> "tuple[Mapping[str, Posterior], list[str]]":
+        """Further simple models to stand beside a network by name, and notes on them."""
+        return {}, []
 
     def begin(self, likelihood: Likelihood, job: "Job") -> None:
         """Takes note of the training outcomes before a fit."""

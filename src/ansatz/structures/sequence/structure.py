@@ -26,7 +26,7 @@ from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import settings_of
-from ansatz.fitting.tensor_structure import Read, TensorStructure
+from ansatz.fitting.tensor_structure import Read, TensorStructure, answer_of
 from ansatz.fitting.training import typed
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
@@ -49,15 +49,15 @@ class SequenceStructure(TensorStructure):
 
     name: ClassVar[str] = "sequence"
     unit: ClassVar[tuple[str, str]] = ("text", "texts")
-    element: ClassVar[tuple[str, str] | None] = None
+    element: ClassVar[tuple[str, str] | None] = ("token", "tokens")
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
         """The shape and dropout of networks, which have defaults of their own."""
         return settings_of("network")
 
     def network(self, axis: str) -> str:
-        """A bag of words and pairs of words; of signals, of steps and pairs of steps."""
-        return "bag"
+        """A bag of words and pairs of words; of steps with outcomes a bidirectional LSTM."""
+        return "bag" if axis == "row" else "lstm"
 
     def linear_network(self, axis: str) -> str:
         """A linear map of tf-idf weights; of signals, of their summaries."""
@@ -163,17 +163,36 @@ class SequenceStructure(TensorStructure):
                 inputs.values if not inputs.values.is_floating_point() else inputs.values.to(dtype)
             )
             observe(values, inputs.mask, slopes)
+        if objective.axis == 1:
+            return self._adapted_to_steps(network, encoder, job, objective)
         return super().adapt(network, encoder, job, objective)
+
+    def _adapted_to_steps(
+        self, network: nn.Module, encoder: Any, job: Job, objective: Supervised
+    ) -> nn.Module:
+        """Refuses a network that does not answer at every step."""
+        assert objective.shift is not None
+        inputs = self._two_rows(network, encoder, job)
+        got, steps = answer_of(network, inputs), inputs[1].shape[1]
+        if tuple(got.shape[1:]) != (objective.shift.numel(), steps):
+            raise UsageError(
+                f"the network answers {tuple(got.shape[1:])} to a sequence of {steps} steps, the "
+                f"outcome needs {(objective.shift.numel(), steps)}: one answer for each step "
+                "(each=True)."
+            )
+        return network
 
     def source(self, job: Job, encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
         """Batches of similar lengths in a new order each epoch."""
         recipe, count = feed.recipe, len(job.y)
         rows, dtype = self._rows(job, recipe), getattr(torch, recipe.dtype)
+        each = job.target.axis == "element"
         found = encoder.ragged(job.rows)
         if found.values.is_floating_point():
             found = found._replace(values=found.values.to(dtype))
         if not feed.training:
-            return SequenceSource(found, rows, AT_ONCE if feed.additive else count, shuffle=False)
+            size = AT_ONCE if feed.additive else count
+            return SequenceSource(found, rows, size, shuffle=False, each=each)
         return SequenceSource(
             found,
             rows,
@@ -181,6 +200,7 @@ class SequenceStructure(TensorStructure):
             smallest=2 if feed.normalizes else 1,
             seed=derive(feed.seed, "rows"),
             shuffle=recipe.batch_size > 0,
+            each=each,
         )
 
     # Predictions.
@@ -195,13 +215,14 @@ class SequenceStructure(TensorStructure):
         notes: list[str] | None,
         options: Mapping[str, Any],
     ) -> Iterator[Iterable[Tensor]]:
-        """512 sequences at a time."""
+        """512 sequences at a time; answers of steps are filled up to the longest sequence."""
         found = encoder.ragged(rows, [] if notes is None else notes)
+        longest = max(1, int(found.offsets.diff().max())) if len(rows) else 1
         for first in range(0, max(len(rows), 1), AT_ONCE):
             part = slice(first, first + AT_ONCE)
             inputs = pad(found.take_rows(part))
             extra = None if offset is None else offset[part]
-            yield [network(inputs, extra) for network in networks]
+            yield [_filled(network(inputs, extra), longest) for network in networks]
 
     # Linear models.
 
@@ -214,6 +235,13 @@ class SequenceStructure(TensorStructure):
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
         """None: tokens are made outside a graph."""
         return None
+
+
+def _filled(raw: Tensor, longest: int) -> Tensor:
+    """Raw numbers of steps, ``(B, T, P)``, with zeros up to the longest sequence of all."""
+    if raw.ndim < 3:
+        return raw
+    return torch.nn.functional.pad(raw, (0, 0, 0, longest - raw.shape[1]))
 
 
 def slopes_of(objective: Supervised, job: Job) -> Tensor:
