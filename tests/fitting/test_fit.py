@@ -128,7 +128,7 @@ def test_the_document_has_the_keys_of_the_command():
     assert set(document) == {
         "model", "structure", "network", "parameters", "likelihood", "inference", "rows",
         "metrics", "linear", "constant", "epochs", "seconds", "seed",
-        "candidates", "log_likelihood",
+        "candidates", "log_likelihood", "baselines",
     }  # fmt: skip
     assert document["model"] is None and document["structure"] == "vector"
 

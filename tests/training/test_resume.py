@@ -482,8 +482,12 @@ def test_a_forged_checkpoint_is_refused_in_one_line_that_names_it(tmp_path, chan
     assert "\n" not in str(caught.value)
 
 
+def overflow(state, weights):
+    weights["network.0.weight"].fill_(3e38)
+
+
 def test_a_numerical_failure_of_a_resumed_run_names_the_checkpoint(tmp_path):
     fit(tmp_path, epochs=1)
-    forge_state(tmp_path, lambda state, weights: next(iter(weights.values())).fill_(3e38))
+    forge_state(tmp_path, overflow)
     with pytest.raises(NumericalError, match=r"The run went on from .*step-000000012\.$"):
         fit(tmp_path, epochs=2, resume=True)

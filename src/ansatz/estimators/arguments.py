@@ -77,6 +77,10 @@ class Arguments(TypedDict, total=False):
         augment: whether grids are augmented in training (shifted, rotated, flipped, as their shape
             allows), or how: ``[Flip(), Noise(0.1)]`` or ``"flip,noise"``
             of :mod:`ansatz.data.augmentation`; None follows the recipe.
+        tokens: what texts are cut into: ``"word"``, ``"char"``, ``"byte"``, ``"bpe"`` or
+            ``"wordpiece"``; words if not given, characters where texts have no spaces.
+        vocabulary: different tokens at most; 30,000 if not given.
+        length: tokens of a text that are read; 512 words or 2,048 characters if not given.
         pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes that many groups
             of layers from the input on; a list of epochs wakes one group at each, the last first.
@@ -129,6 +133,9 @@ class Arguments(TypedDict, total=False):
     link: str | None
     impute: int | None
     augment: Augment | None
+    tokens: str | None
+    vocabulary: int | None
+    length: int | None
     pretrained: str | Path | None
     freeze: str | int | Sequence[int] | None
     warm_start: bool
