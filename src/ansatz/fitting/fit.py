@@ -96,7 +96,8 @@ def _fit(
     holdout = holdout_share(job, task, share)  # of the likelihood before rows choose one
     rows = task.structure.split(problem, task, job, share)
     if rows is None:
-        rows = SplitJob.of(job, split(job, task, share, seed, given=own))
+        parts = task.outcome.split(job, task, share)
+        rows = SplitJob.of(job, parts or split(job, task, share, seed, given=own))
     # Folds that cannot be made are refused before training.
     number = None if folds is None else folds_of(job, task, folds, seed)
     progress = request.options["progress"]

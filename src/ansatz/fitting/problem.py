@@ -188,9 +188,20 @@ def with_structure(request: Request) -> Request:
     """
     if not any(request.given.get(name) for name in ("target", "lower", "masks")):
         request = request.but(**{**own_question(request.data), **request.given})
-    x = structure_of(request.data, request.options["x"], request.given)
+    task = request.options["task"] or _task_of(request)
+    x = structure_of(request.data, request.options["x"], request.given, task)
     request.check(x)
-    return request.but(x=x)
+    return request.but(x=x) if task is None else request.but(x=x, task=task)
+
+
+def _task_of(request: Request) -> str | None:
+    """The outcome that an option or the file's name implies."""
+    for option, task in outcomes.by_option.items():
+        if request.given.get(option) is not None:
+            return task
+    name = str(request.data).lower().removesuffix(".gz")
+    found = (task for end, task in outcomes.by_file.items() if name.endswith(end))
+    return next(found, None)
 
 
 def reading(request: Request) -> AbstractContextManager[Problem]:
@@ -214,10 +225,14 @@ def how(request: Request) -> dict[str, Any]:
 
 
 def structure_of(
-    data: Any, asked: str | None = None, options: Mapping[str, Any] | None = None
+    data: Any,
+    asked: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    task: str | None = None,
 ) -> str:
     """Names the structure of data for a fit; a wrong name suggests the nearest right one."""
     given = [name for option, name in claims.items() if (options or {}).get(option) is not None]
+    given += [outcomes.on_structure[task]] if task in outcomes.on_structure else []
     return _structure(asked, given, recognizers, data)
 
 

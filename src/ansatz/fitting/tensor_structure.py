@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ansatz import inference
+from ansatz import inference, outcomes
 from ansatz.data import Batch, TensorSource
 from ansatz.data.batch import take_rows
 from ansatz.data.source import Source
@@ -29,6 +29,7 @@ from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import typed
 from ansatz.inference.registry import DEFAULT
 from ansatz.likelihoods import Likelihood
+from ansatz.registry import load
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.training import Supervised
@@ -57,6 +58,17 @@ class ReadRows(ReadAgain):
     def rows(self, estimator: Any, most: int) -> Any:
         """The first examples."""
         return self.table.rows[slice(0, most)]
+
+
+def read_for(
+    structure: "TensorStructure", data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]
+) -> Read:
+    """Reads data as the outcome does that is asked for, where it has a reader, or the structure."""
+    if isinstance(data, Read):
+        return data
+    own = column_roles.task and outcomes.registry.get(column_roles.task).reader
+    found: Read = (load(own) if own else structure.read)(data, column_roles, reader)
+    return found
 
 
 class TensorStructure(Structure):
@@ -96,7 +108,7 @@ class TensorStructure(Structure):
         return X
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
-        found = self.read(data, column_roles, how.get("reader") or {})
+        found = read_for(self, data, column_roles, how.get("reader") or {})
         if not column_roles.target and column_roles.lower is None and found.target is not None:
             column_roles = column_roles.model_copy(update={"target": [found.target]})
         frame = found.frame.drop(columns=list(how.get("drop") or ()))
@@ -142,7 +154,7 @@ class TensorStructure(Structure):
         """All examples at once; those without a target are left out where they are evaluated."""
         column_roles = model.column_roles or ColumnRoles()
         reader = {k: v for k, v in options.items() if k not in ("stream", "memory_limit")}
-        found = ReadRows(self.read(data, column_roles, reader))
+        found = ReadRows(read_for(self, data, column_roles, reader))
         origin, frame = found.table.origin, found.table.frame
         for note in found.table.notes:
             notify(note)
@@ -168,7 +180,7 @@ class TensorStructure(Structure):
         """Examples, outcomes, weights and offsets, by the column roles of the fit."""
         column_roles = model.column_roles
         assert column_roles is not None
-        found = table if isinstance(table, Read) else self.read(table, column_roles, {})
+        found = read_for(self, table, column_roles, {})
         y = column_roles.outcomes(found.frame) if outcomes else None
         weight, offset = column_roles.weight(found.frame), column_roles.offsets(found.frame)
         return TableParts(found.rows, y, weight, offset, column_roles.trial_counts(found.frame))

@@ -20,6 +20,11 @@ claims = {
     **dict.fromkeys(SURVIVAL_LIKELIHOODS, "survival"),
     "plackett_luce": "ranking",
 }
+# How an outcome is recognized where nobody names it: by an option, by the end of a file's name.
+by_option: dict[str, str] = {}
+by_file: dict[str, str] = {}
+# The structure of outcomes that are found in x itself or in the order of its rows.
+on_structure: dict[str, str] = {}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from ansatz.fitting.contracts.structure import LinearBaseline, Structure
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Given, Model
-    from ansatz.fitting.task import Settings
+    from ansatz.fitting.split import Parts
+    from ansatz.fitting.task import Settings, Task
     from ansatz.training import Penalty
 
 Metrics = dict[str, float | None]
@@ -43,6 +44,9 @@ class Outcome(Protocol):
         name: as the registry spells it.
         estimator: of such outcomes, ``"module:Class"``, imported when it is asked for.
         report: what such outcomes add to reports and comparisons, likewise.
+        reader: reads data whose outcomes are not columns of a table, ``"module:function"``: from
+            (data, column roles, options of reading) it makes a
+            :class:`~ansatz.fitting.tensor_structure.Read`, whose frame holds the outcomes.
         names: of the target columns.
         labels: what codes stand for: classes or items; None for numbers.
     """
@@ -53,6 +57,7 @@ class Outcome(Protocol):
         tuple[str, ...]
     ] = ()  # proposed where none is named; () for any by its values
     report: ClassVar[str] = "ansatz.report.outcome_report:OutcomeReport"
+    reader: ClassVar[str] = ""
     plural: ClassVar[str] = "numbers"  # what outcomes are called
     labels_are: ClassVar[str] = "classes"  # what labels are called
     is_censored: ClassVar[bool] = False  # whether an outcome may be known in part
@@ -123,6 +128,10 @@ class Outcome(Protocol):
     def read(self, job: "Job") -> "Job":
         """A job with its outcomes checked against its rows."""
         return job
+
+    def split(self, job: "Job", task: "Task", test: float) -> "Parts | None":
+        """A split of its own, where that by rows, groups and time does not do."""
+        return None
 
     # Fitting.
 

@@ -26,7 +26,7 @@ from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import settings_of
-from ansatz.fitting.tensor_structure import Read, TensorStructure, answer_of
+from ansatz.fitting.tensor_structure import Read, TensorStructure, answer_of, read_for
 from ansatz.fitting.training import typed
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
@@ -67,8 +67,6 @@ class SequenceStructure(TensorStructure):
 
     def read(self, data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -> Read:
         """A table, JSON lines, a folder of text files or a named data set."""
-        if isinstance(data, Read):
-            return data
         reader = dict(reader)
         text = reader.pop("text_column", None)
         origin, frame, notes = read_texts(data, text, **reader)
@@ -105,8 +103,8 @@ class SequenceStructure(TensorStructure):
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """Texts, outcomes, weights and offsets, by the column roles of the fit."""
-        if not isinstance(table, Read):
-            table = self.read(table, model.column_roles or ColumnRoles(), _reading(model))
+        column_roles = model.column_roles or ColumnRoles()
+        table = read_for(self, table, column_roles, _reading(model))
         return super().from_table(model, table, outcomes=outcomes)
 
     def as_rows(self, X: Any) -> Any:
