@@ -33,7 +33,12 @@ from ansatz.outcomes.survival_metrics import (
     restricted_mean,
     risk_of,
 )
-from ansatz.outcomes.survival_times import survival_likelihood, survival_outcomes, survival_target
+from ansatz.outcomes.survival_times import (
+    COLUMNS,
+    survival_likelihood,
+    survival_outcomes,
+    survival_target,
+)
 from ansatz.spec import TargetSpec
 
 CURVES = {  # outputs of an exported graph
@@ -87,8 +92,11 @@ class SurvivalTime(Outcome):
         made.check(torch.from_numpy(survival_target(made, outcomes)))
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
-        made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4
-        outcomes = y if made else survival_outcomes(y)
+        if isinstance(y, pd.DataFrame) and set(COLUMNS) <= set(y):
+            outcomes = y[list(COLUMNS)].to_numpy(dtype=np.float64)
+        else:
+            made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4
+            outcomes = y if made else survival_outcomes(y)
         if reset:
             self.causes = max(1, int(outcomes[:, 2].max())) if len(outcomes) else 1
             self.names = [str(getattr(y, "attrs", {}).get("name", "time"))]
@@ -98,13 +106,13 @@ class SurvivalTime(Outcome):
         if reset:
             self.strata = [] if strata is None else sort_levels(spelled(strata)[1])
         if self.strata:
-            found = np.column_stack([found, self._stratum(likelihood, strata)])
+            found = np.column_stack([found, self._stratum(settings.likelihood_name, strata)])
         return found, TargetSpec(event=(found.shape[1],))
 
-    def _stratum(self, likelihood: Likelihood, strata: Any) -> NDArray[np.int64]:
+    def _stratum(self, likelihood: str, strata: Any) -> NDArray[np.int64]:
         """The code of each row's stratum; only Cox has baselines to choose from."""
-        if not isinstance(likelihood, Cox):
-            raise UsageError(f"--strata goes with --likelihood cox, not with {likelihood.name}.")
+        if likelihood != Cox.name:
+            raise UsageError(f"strata go with likelihood cox, not with {likelihood}.")
         if strata is None:
             raise UsageError("the model has strata: the outcomes need the column of the strata.")
         column = Column(name=str(strata.name), role="stratum", levels=tuple(self.strata))
