@@ -12,7 +12,6 @@ from ansatz.estimators.arguments import Arguments
 from ansatz.estimators.estimator import Estimator
 from ansatz.estimators.predictor import FittedAttribute
 from ansatz.likelihoods import Likelihood
-from ansatz.outcomes.survival_times import COLUMNS
 
 
 class SurvivalRegressor(Estimator, without=("calibration",)):
@@ -79,23 +78,20 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
             groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
                 within the fit.
             strata: a column of the data frame X. ``cox`` estimates one baseline hazard for each
-                value of it and compares rows within it; the column is no feature, but predictions
-                find their curve by it.
+                value of it and compares rows within it; the column is not a feature, but
+                predictions find their curve by it.
             validation_data: ``(X, y)``, rows that stop the training, y with time and event.
         """
-        times = self._times(y, event=event, entry=entry, upper=upper)
-        roles = None if strata is None else {_column_of(X, strata): "stratum"}
+        known = {"event": event, "entry": entry, "upper": upper}
+        times, roles = self._times(y, **known, strata=_strata_of(X, strata)), None
         if strata is not None:
-            times = _with_strata(times, X[strata])
+            roles = {strata: "stratum"}
         if validation_data is not None:
             rows, outcomes, *weight = validation_data
-            more = self._times(outcomes)
-            if strata is not None:
-                more = _with_strata(more, rows[_column_of(rows, strata)])
+            more = self._times(outcomes, strata=_strata_of(rows, strata))
             others = {"offset": offset, "groups": groups}
-            return self._fit_validated(
-                X, times, sample_weight, (rows, more, *weight), others, roles
-            )
+            data = (rows, more, *weight)
+            return self._fit_validated(X, times, sample_weight, data, others, roles)
         return self._fit(*self._begin(X, times, sample_weight, offset, groups=groups, roles=roles))
 
     def _completed(self, X: Any, y: Any) -> Any:
@@ -104,12 +100,11 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         name = next((c["name"] for c in columns if c["role"] == "stratum"), None)
         if name is None or (isinstance(y, pd.DataFrame) and "strata" in y):
             return y
-        return _with_strata(self._times(y), X[_column_of(X, name)])
+        return self._times(y, strata=_strata_of(X, name))
 
-    def _times(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
-        """Times with what is known of them, as one array."""
-        found: NDArray[np.float64] = outcomes.create(self.outcome).gather(y, **known)
-        return found
+    def _times(self, y: Any, **known: Any) -> Any:
+        """Times with what is known of them, as one array, or a frame with their strata."""
+        return outcomes.create(self.outcome).gather(y, **known)
 
     def partial_fit(
         self,
@@ -260,21 +255,14 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         return np.linspace(0, self.followed_.horizon, count + 1)[1:]
 
 
-def _column_of(X: Any, name: Any) -> str:
-    """The name, if it is that of a column of X."""
+def _strata_of(X: Any, name: Any) -> Any:
+    """The column of X that holds the strata; None without a name."""
+    if name is None:
+        return None
     if not isinstance(name, str):
         raise UsageError(
             "strata must be the name of a column of X: predictions find their curve by it."
         )
     if not isinstance(X, pd.DataFrame) or name not in X.columns:
         raise DataError(f"strata='{name}': X must be a data frame with this column.")
-    return name
-
-
-def _with_strata(times: NDArray[np.float64], strata: Any) -> pd.DataFrame:
-    """Outcomes with the stratum of each row."""
-    if len(times) != len(strata):
-        raise DataError(f"y must have one outcome per row: {len(strata)} rows, {len(times)} in y.")
-    return pd.DataFrame(times, columns=list(COLUMNS)).assign(
-        strata=np.asarray(strata, dtype=object)
-    )
+    return X[name]

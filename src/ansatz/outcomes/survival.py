@@ -13,7 +13,7 @@ from torch import Tensor
 from ansatz.data import Column
 from ansatz.data.categorical import sort_levels, spelled
 from ansatz.data.columns import stratum_codes
-from ansatz.errors import UsageError
+from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics, Outcome
@@ -186,8 +186,14 @@ class SurvivalTime(Outcome):
     def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
         return survival_answers(likelihood, raw)
 
-    def gather(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
-        return survival_outcomes(y, **known)
+    def gather(self, y: Any, strata: ArrayLike | None = None, **known: ArrayLike | None) -> Any:
+        found = survival_outcomes(y, **known)
+        if strata is None:
+            return found
+        if len(found) != len(strata):  # type: ignore[arg-type]
+            raise DataError(f"y must have one outcome per row: got {len(found)} outcomes.")
+        names = np.asarray(strata, dtype=object)
+        return pd.DataFrame(found, columns=list(COLUMNS)).assign(strata=names)
 
     def log_survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
         with torch.no_grad():
