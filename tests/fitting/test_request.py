@@ -30,7 +30,7 @@ def test_every_argument_of_an_estimator_has_one_owner():
 
 
 def test_a_search_takes_the_options_of_a_fit_that_it_does_not_set_itself():
-    own = {"folds", "force", "time_limit", "tensorboard", "progress"}
+    own = {"folds", "force", "time_limit", "tensorboard", "progress", "validation_data"}
     shared = set(declared(FitOptions)) - own
     assert set(declared(TuneOptions)) - set(declared(SearchOptions)) == shared
 

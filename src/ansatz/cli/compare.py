@@ -40,7 +40,9 @@ def compare(
 
     Compares the scores row by row, reports the difference with its standard error, and lists
     how the recipes differ. Of more than two models, folds of the training rows choose one, which
-    the test rows then compare with the first.
+    the test rows then compare with the first. Where both are linear models and the columns of one
+    are among those of the other, it adds the likelihood-ratio test and Wald's; --test 0 fits such
+    models to all rows.
 
     Example:
         ansatz compare houses-mlp houses-glm
@@ -86,6 +88,10 @@ def print_comparison(found: "Comparison") -> None:
     if found.differs:
         rows = [[setting.name, _cell(setting.a), _cell(setting.b)] for setting in found.differs]
         print_table(["what differs", found.a, found.b], rows, limit=48)
+        print_line()
+    if found.nested is not None:
+        for line in found.nested.lines():
+            print_line(line)
         print_line()
     print_line(found.verdict)
     for caution in found.cautions:

@@ -140,11 +140,17 @@ class Estimator(Predictor):
         return self._fit_validated(X, y, sample_weight, validation_data, others)
 
     def _fit_validated(
-        self, X: Any, y: Any, sample_weight: Any, validation_data: Any, others: dict[str, Any]
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        validation_data: Any,
+        others: dict[str, Any],
+        roles: Mapping[str, str] | None = None,
     ) -> Self:
         """Fits, stopping by rows that were given for it."""
         X, y, weight, count = join_validation(X, y, sample_weight, validation_data, others)
-        task, job = self._begin(X, y, weight)
+        task, job = self._begin(X, y, weight, roles=roles)
         return self._fit(task, mark_validation(task, job, count))
 
     def _fit(self, task: Task, job: Job) -> Self:
@@ -255,10 +261,12 @@ class Estimator(Predictor):
         *,
         groups: ArrayLike | None = None,
         outcome: Outcome | None = None,
+        roles: Mapping[str, str] | None = None,
     ) -> tuple[Task, Job]:
         """The task of a fit, and its rows, whose names and classes are remembered."""
         task = self.task(X, outcome)
-        job = self._job(task, X, y, sample_weight, offset, precision, groups=groups, reset=True)
+        common: dict[str, Any] = {"groups": groups, "reset": True, "roles": roles}
+        job = self._job(task, X, y, sample_weight, offset, precision, **common)
         self._require_same(task)
         return task, job
 
@@ -287,6 +295,7 @@ class Estimator(Predictor):
         groups: ArrayLike | None = None,
         reset: bool,
         fitting: bool = True,
+        roles: Mapping[str, str] | None = None,
     ) -> Job:
         if y is None:
             raise ValueError(
@@ -294,7 +303,9 @@ class Estimator(Predictor):
             )
         if X is None:
             X = pd.DataFrame(index=range(len(y)))
-        rows: Any = task.structure.from_python(X, estimator=self, reset=reset)
+        rows: Any = task.structure.from_python(X, estimator=self, reset=reset, roles=roles)
+        if not reset:
+            y = self._completed(X, y)
         return make_job(
             *(task, rows, y, sample_weight, offset, precision, groups), reset=reset, fitting=fitting
         )
@@ -348,7 +359,7 @@ class Estimator(Predictor):
         weight = read_column("sample_weight", sample_weight, len(served.raw))
         found: dict[str, float | None] = self.model_.outcome.evaluate(
             served,
-            self._outcomes(y, len(served.raw)),
+            self._outcomes(self._completed(X, y), len(served.raw)),
             None if weight is None else torch.from_numpy(weight),
         )
         if warn and self.model_.row_keys is not None:
@@ -378,6 +389,7 @@ class Estimator(Predictor):
 
     def _keys_of(self, X: Any, y: Any) -> NDArray[np.uint64]:
         rows = self.model_.structure.from_python(X, estimator=self, reset=False)
+        y = self._completed(X, y)
         codes, _ = self.model_.outcome.encode(y, self.model_.task.settings, reset=False)
         found: NDArray[np.uint64] = row_keys(rows, np.asarray(codes, dtype=np.float64), seed=0)
         return found

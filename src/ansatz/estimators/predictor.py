@@ -123,6 +123,10 @@ class Predictor(BaseEstimator):
             raise UsageError("this model was fitted to X and y: evaluate(X, y) needs both.")
         return self.model_.structure.from_table(self.model_, table, outcomes=outcomes)
 
+    def _completed(self, X: Any, y: Any) -> Any:
+        """Outcomes with what the columns of their rows say of them: nothing, in general."""
+        return y
+
     def _outcomes(self, y: Any, count: int) -> Tensor:
         codes, _ = self.model_.outcome.encode(y, self.model_.task.settings, reset=False)
         if len(codes) != count:
@@ -249,7 +253,7 @@ class Predictor(BaseEstimator):
         self._require_numbers()
         likelihood, raw = self._served(X, offset)
         self.model_.conformal_scores = conformal_scores(
-            likelihood, raw, self._outcomes(y, len(raw))
+            likelihood, raw, self._outcomes(self._completed(X, y), len(raw))
         )
         return self
 
@@ -320,7 +324,7 @@ class Predictor(BaseEstimator):
             random_state: of the randomised quantile residuals of counts.
         """
         likelihood, raw = self._served(X, offset)
-        outcomes = self._outcomes(y, len(raw))
+        outcomes = self._outcomes(self._completed(X, y), len(raw))
         generator = torch.Generator().manual_seed(random_state)
         with torch.no_grad():
             found = linear.residuals(likelihood, raw, outcomes, kind=kind, generator=generator)

@@ -3,10 +3,11 @@
 from typing import Any, Self, Unpack
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from ansatz import outcomes
-from ansatz.errors import UsageError
+from ansatz.errors import DataError, UsageError
 from ansatz.estimators.arguments import Arguments
 from ansatz.estimators.estimator import Estimator
 from ansatz.estimators.predictor import FittedAttribute
@@ -57,6 +58,7 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
         upper: ArrayLike | None = None,
         offset: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        strata: str | None = None,
         validation_data: tuple[Any, ...] | None = None,
     ) -> Self:
         """Fits the network, or the linear model, to the rows.
@@ -75,20 +77,34 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
             offset: ``(N,)``, a known part of the linear predictor.
             groups: ``(N,)``; rows alike in it (of one patient) stay on one side of every split
                 within the fit.
+            strata: a column of the data frame X. ``cox`` estimates one baseline hazard for each
+                value of it and compares rows within it; the column is not a feature, but
+                predictions find their curve by it.
             validation_data: ``(X, y)``, rows that stop the training, y with time and event.
         """
-        times = self._times(y, event=event, entry=entry, upper=upper)
+        known = {"event": event, "entry": entry, "upper": upper}
+        times, roles = self._times(y, **known, strata=_strata_of(X, strata)), None
+        if strata is not None:
+            roles = {strata: "stratum"}
         if validation_data is not None:
             rows, outcomes, *weight = validation_data
-            data = (rows, self._times(outcomes), *weight)
+            more = self._times(outcomes, strata=_strata_of(rows, strata))
             others = {"offset": offset, "groups": groups}
-            return self._fit_validated(X, times, sample_weight, data, others)
-        return self._fit(*self._begin(X, times, sample_weight, offset, groups=groups))
+            data = (rows, more, *weight)
+            return self._fit_validated(X, times, sample_weight, data, others, roles)
+        return self._fit(*self._begin(X, times, sample_weight, offset, groups=groups, roles=roles))
 
-    def _times(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
-        """Times with what is known of them, as one array."""
-        found: NDArray[np.float64] = outcomes.create(self.outcome).gather(y, **known)
-        return found
+    def _completed(self, X: Any, y: Any) -> Any:
+        """Outcomes with the strata of their rows, where the model has strata."""
+        columns = self.model_.features["columns"] or []
+        name = next((c["name"] for c in columns if c["role"] == "stratum"), None)
+        if name is None or (isinstance(y, pd.DataFrame) and "strata" in y):
+            return y
+        return self._times(y, strata=_strata_of(X, name))
+
+    def _times(self, y: Any, **known: Any) -> Any:
+        """Times with what is known of them, as one array, or a frame with their strata."""
+        return outcomes.create(self.outcome).gather(y, **known)
 
     def partial_fit(
         self,
@@ -237,3 +253,16 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
             count: how many.
         """
         return np.linspace(0, self.followed_.horizon, count + 1)[1:]
+
+
+def _strata_of(X: Any, name: Any) -> Any:
+    """The column of X that holds the strata; None without a name."""
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise UsageError(
+            "strata must be the name of a column of X: predictions find their curve by it."
+        )
+    if not isinstance(X, pd.DataFrame) or name not in X.columns:
+        raise DataError(f"strata='{name}': X must be a data frame with this column.")
+    return X[name]

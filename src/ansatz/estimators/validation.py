@@ -11,6 +11,7 @@ from scipy import sparse
 from ansatz.errors import UsageError
 from ansatz.fitting.job import Job
 from ansatz.fitting.task import Task
+from ansatz.fitting.validation import check_validation
 
 
 def join_validation(
@@ -44,12 +45,7 @@ def join_validation(
 
 def mark_validation(task: Task, job: Job, count: int) -> Job:
     """Marks the rows behind the first ``count`` as those that stop the training."""
-    settings = task.settings
-    if task.is_solved(job):
-        raise UsageError("validation_data stops a training, and a linear model is solved exactly.")
-    for name in ("holdout", "calibration"):
-        if settings.get(name):
-            raise UsageError(f"validation_data takes the place of {name}: leave one of them out.")
+    check_validation(task, job)
     is_valid = job.index.numpy() >= count
     if not is_valid.any() or is_valid.all():
         raise UsageError("validation_data must leave rows on both sides, with weights above 0.")

@@ -34,6 +34,7 @@ from ansatz.fitting.split import (
     warn_of_duplicates,
 )
 from ansatz.fitting.task import Task, task_of
+from ansatz.fitting.validation import check_validation
 from ansatz.inference.registry import AUTO, DEFAULT, FEWEST_ROWS, MOST_ROWS
 from ansatz.storage.json_file import plain
 from ansatz.training.machine import by_first, in_all_processes
@@ -71,7 +72,7 @@ def fit_request(asked: Request) -> Fit:
             problem = stack.enter_context(reading(request))
         task = task_of(request, problem)
         test = request.options["test"]
-        own = test is None and request.options["folds"] is None and problem.part is not None
+        own = test is None and request.options["folds"] is None and problem.has_own_test
         if test is None:
             test = 0.2 if problem.rows.has_features else 0.0
         run.fingerprint = fingerprint(problem, task, test=test, folds=request.options["folds"])
@@ -91,6 +92,10 @@ def _fit(
     job = read_job(problem, task)
     if folds is not None and problem.column_roles.time is not None:
         raise UsageError("--folds mixes past and future; with --time use --test.")
+    if request.options["validation_data"] is not None:
+        if folds is not None:
+            raise UsageError("--folds fits on other rows each time; with --validation use --test.")
+        check_validation(task, job)
     share = test if folds is None else 0.0
     task = task.settle(job, job.mass * (1 - share))
     holdout = holdout_share(job, task, share)  # of the likelihood before rows choose one
@@ -116,7 +121,7 @@ def _fit(
     notes = [
         *rows.notes,
         *problem.notes,
-        *([] if problem.part is None else [note_on_parts(own, len(rows.test.y))]),
+        *([] if not problem.has_own_test else [note_on_parts(own, len(rows.test.y))]),
         *seen,
         *_notes_on(choice, number is not None),
         *_note_on_inference(request, model),
@@ -159,6 +164,7 @@ def _fit(
         result.provenance = Provenance(
             source=TableSource.of(request.data),
             request=request.record(),
+            validation=_validation_source(request),
             column_roles=(
                 request.column_roles() if problem.has_own_columns else problem.column_roles
             ).model_dump(exclude={"spellings"}),
@@ -172,6 +178,11 @@ def _fit(
             default_inference=AUTO,
         )
     return result
+
+
+def _validation_source(request: Request) -> TableSource | None:
+    data = request.options["validation_data"]
+    return None if data is None else TableSource.of(data)
 
 
 def _choose(

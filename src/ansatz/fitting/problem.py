@@ -72,6 +72,11 @@ class Problem(NamedTuple):
         return len(self.frame) if self.on_disk is None else self.on_disk.rows
 
     @property
+    def has_own_test(self) -> bool:
+        """Whether the data mark rows for the test."""
+        return self.part is not None and bool((self.frame[self.part] == "test").any())
+
+    @property
     def likelihood(self) -> str:
         """The likelihood, or the first of the candidates."""
         return self.candidates[0]

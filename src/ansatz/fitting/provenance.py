@@ -99,6 +99,7 @@ class Provenance(BaseModel):
         likelihood_options: its options.
         network: that was fitted.
         rows: the checksums of the rows.
+        validation: where the rows were that stopped the training, if the user brought them.
         default_inference: of a request that names none; point in models of version 0.2 and before.
     """
 
@@ -114,6 +115,7 @@ class Provenance(BaseModel):
     likelihood_options: dict[str, Any] = {}
     network: str | None = None
     rows: RowChecksums
+    validation: TableSource | None = None
     default_inference: str = DEFAULT
 
     @model_validator(mode="before")

@@ -121,6 +121,8 @@ def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem
     asked, reader = provenance.asked.options, provenance.asked.reader()
     if source.kind != "file":  # other options are in the rows
         reader = {name: reader[name] for name in ("tiles",) if name in reader}
+    if provenance.validation is not None:
+        reader["validation_data"] = _find_validation(name, provenance.validation)
     if isinstance(given, pd.DataFrame):
         given = given.copy(deep=False)  # its columns get names
     options = model.task.settings.likelihood_options if asked["likelihood"] else None
@@ -162,6 +164,16 @@ def _find(name: str, source: TableSource) -> str:
         f"{source.path}: the table that {name} was fitted to is no longer there. Say where it is: "
         "--data FILE."
     )
+
+
+def _find_validation(name: str, source: TableSource) -> str:
+    """Finds the rows that stopped the training where they were, or raises."""
+    if source.kind == "memory":
+        raise DataError(
+            f"the rows that stopped the training of {name} were in memory and are gone: fit with "
+            "a file (validation_data='valid.csv') to read them again."
+        )
+    return _find(name, source)
 
 
 def _verify_table(name: str, source: TableSource, marks: RowChecksums, problem: Problem) -> None:

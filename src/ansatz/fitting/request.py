@@ -17,6 +17,7 @@ from ansatz.fitting.options.commands import (
     OutcomeOptions,
     OutcomeSettings,
     TrainingSettings,
+    ValidationOptions,
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.option import Declared, Option, declared
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.column_roles import ColumnRoles
 
 
+IN_MEMORY = "(in memory)"  # what a record says of a table that only the caller has
 _PACKAGES = {  # of the names that an option takes
     "inferences": "inference",
     **{kind: kind for kind in ("likelihoods", "networks", "outcomes", "structures")},
@@ -130,6 +132,8 @@ class Request(NamedTuple):
 
         table = declared(FitOptions)
         kept = {name: value for name, value in self.given.items() if table[name].option.decides}
+        if not isinstance(kept.get("validation_data", ""), str | Path):
+            kept["validation_data"] = IN_MEMORY
         return {name: plain(value) for name, value in kept.items()}
 
     def command(self, place: str) -> str:
@@ -293,7 +297,7 @@ class Owner(NamedTuple):
 
 
 _OWNERS = (
-    Owner("vector", (VectorOptions,), (VectorSettings,), "tables"),
+    Owner("vector", (VectorOptions, ValidationOptions), (VectorSettings,), "tables"),
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner("sequence", (SequenceOptions,), (SequenceSettings,), "texts or sequences"),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),

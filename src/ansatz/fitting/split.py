@@ -61,6 +61,8 @@ def split(job: Job, task: Task, test: float, seed: int, *, given: bool = False) 
     job = task.outcome.plain(job)  # shares are of rows, whatever their classes weigh
     if given:
         return _given(job, task, keys, seed)
+    if job.part is not None and not (job.part == "test").any():
+        return _validated(job, test, keys, seed)
     valid = holdout_share(job, task, test) * (1 - test)
     try:
         found = job.split(seed=seed, test=test, valid=valid, keys=keys)
@@ -79,6 +81,15 @@ def _given(job: Job, task: Task, keys: NDArray[Any], seed: int) -> Parts:
         share = holdout_share(job, task, len(test) / len(job.part))
         valid = np.sort(take(job, learn).split(seed=seed, valid=share, keys=keys[learn]).valid)
     return Parts(learn, valid, test)
+
+
+def _validated(job: Job, test: float, keys: NDArray[Any], seed: int) -> Parts:
+    """A test of the rows that are not for validation; those that are stop the fit."""
+    valid = np.flatnonzero(job.part == "validation")
+    others = np.flatnonzero(job.part != "validation")
+    found = take(job, others).split(seed=seed, test=test, valid=0.0, keys=keys[others])
+    learn = np.sort(np.concatenate([others[found.train], valid]))
+    return Parts(learn, np.searchsorted(learn, valid), others[found.test])
 
 
 def holdout_share(job: Job, task: Task, test: float) -> float:

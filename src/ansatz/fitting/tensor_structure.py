@@ -169,7 +169,11 @@ class TensorStructure(Structure):
         check_known(model, frame[known], origin)
         return ReadRows(found.take(known))
 
-    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Any:
+    def from_python(
+        self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None
+    ) -> Any:
+        if roles:
+            raise UsageError(f"{self.unit[1]} have no column '{next(iter(roles))}'.")
         rows = X.rows if isinstance(X, Read) else self.as_rows(X)
         if reset:
             estimator.n_features_in_ = int(rows.describe()["count"])

@@ -13,7 +13,7 @@ from torch import Tensor
 from ansatz.data import Column
 from ansatz.data.categorical import sort_levels, spelled
 from ansatz.data.columns import stratum_codes
-from ansatz.errors import UsageError
+from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.contracts.outcome import Metrics, Outcome
@@ -33,7 +33,12 @@ from ansatz.outcomes.survival_metrics import (
     restricted_mean,
     risk_of,
 )
-from ansatz.outcomes.survival_times import survival_likelihood, survival_outcomes, survival_target
+from ansatz.outcomes.survival_times import (
+    COLUMNS,
+    survival_likelihood,
+    survival_outcomes,
+    survival_target,
+)
 from ansatz.spec import TargetSpec
 
 CURVES = {  # outputs of an exported graph
@@ -87,8 +92,11 @@ class SurvivalTime(Outcome):
         made.check(torch.from_numpy(survival_target(made, outcomes)))
 
     def encode(self, y: Any, settings: Settings, *, reset: bool) -> tuple[NDArray[Any], TargetSpec]:
-        made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4
-        outcomes = y if made else survival_outcomes(y)
+        if isinstance(y, pd.DataFrame) and set(COLUMNS) <= set(y):
+            outcomes = y[list(COLUMNS)].to_numpy(dtype=np.float64)
+        else:
+            made = isinstance(y, np.ndarray) and y.ndim == 2 and y.shape[1] == 4
+            outcomes = y if made else survival_outcomes(y)
         if reset:
             self.causes = max(1, int(outcomes[:, 2].max())) if len(outcomes) else 1
             self.names = [str(getattr(y, "attrs", {}).get("name", "time"))]
@@ -98,13 +106,13 @@ class SurvivalTime(Outcome):
         if reset:
             self.strata = [] if strata is None else sort_levels(spelled(strata)[1])
         if self.strata:
-            found = np.column_stack([found, self._stratum(likelihood, strata)])
+            found = np.column_stack([found, self._stratum(settings.likelihood_name, strata)])
         return found, TargetSpec(event=(found.shape[1],))
 
-    def _stratum(self, likelihood: Likelihood, strata: Any) -> NDArray[np.int64]:
+    def _stratum(self, likelihood: str, strata: Any) -> NDArray[np.int64]:
         """The code of each row's stratum; only Cox has baselines to choose from."""
-        if not isinstance(likelihood, Cox):
-            raise UsageError(f"--strata goes with --likelihood cox, not with {likelihood.name}.")
+        if likelihood != Cox.name:
+            raise UsageError(f"strata go with likelihood cox, not with {likelihood}.")
         if strata is None:
             raise UsageError("the model has strata: the outcomes need the column of the strata.")
         column = Column(name=str(strata.name), role="stratum", levels=tuple(self.strata))
@@ -178,8 +186,14 @@ class SurvivalTime(Outcome):
     def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
         return survival_answers(likelihood, raw)
 
-    def gather(self, y: Any, **known: ArrayLike | None) -> NDArray[np.float64]:
-        return survival_outcomes(y, **known)
+    def gather(self, y: Any, strata: ArrayLike | None = None, **known: ArrayLike | None) -> Any:
+        found = survival_outcomes(y, **known)
+        if strata is None:
+            return found
+        if len(found) != len(strata):  # type: ignore[arg-type]
+            raise DataError(f"y must have one outcome per row: got {len(found)} outcomes.")
+        names = np.asarray(strata, dtype=object)
+        return pd.DataFrame(found, columns=list(COLUMNS)).assign(strata=names)
 
     def log_survival(self, predictive: Predictive, times: ArrayLike | None) -> NDArray[np.float64]:
         with torch.no_grad():

@@ -28,6 +28,7 @@ from ansatz.report.methods import (
     methods_verdict,
     recipe_difference,
 )
+from ansatz.report.nested import NestedModels, nested_models
 from ansatz.report.paired_scores import (
     Evaluated,
     ScorePair,
@@ -81,6 +82,7 @@ class Comparison:
     metrics: dict[str, dict[str, float | None]] = field(default_factory=dict)  # by model
     methods: Methods | None = None  # of refits, where asked for
     differs: list[Setting] = field(default_factory=list)  # the settings that differ
+    nested: NestedModels | None = None  # tests, of linear models one of which contains the other
 
     def to_dict(self) -> dict[str, Any]:
         """The document of ``ansatz compare --json``."""
@@ -94,6 +96,7 @@ class Comparison:
             "metrics": self.metrics,
             "methods": None if self.methods is None else _methods_dict(self.methods),
             "differs": [setting._asdict() for setting in self.differs],
+            "nested": None if self.nested is None else self.nested.to_dict(),
         }
 
 
@@ -156,6 +159,14 @@ def compare(
 
 def compare_fits(a: Replay, b: Replay) -> Comparison:
     """Compares two models on their common test rows."""
+    nested = nested_models(a, b)
+    if nested is not None and not len(a.parts.test) and not len(b.parts.test):
+        verdict = "No test rows were kept: the models are compared by the test of their columns."
+        return Comparison(
+            *(a.name, b.name, verdict, None),
+            differs=recipe_difference(a.model, b.model),
+            nested=nested,
+        )
     first, second, cautions = _on_test_rows(a, b)
     scores, pair = _scored(first, second)
     verdict, better = fits_verdict(first.name, second.name, scores[0].difference, pair)
@@ -171,6 +182,7 @@ def compare_fits(a: Replay, b: Replay) -> Comparison:
         scores=scores,
         metrics={evaluated.name: evaluated.metrics() for evaluated in (first, second)},
         differs=recipe_difference(a.model, b.model),
+        nested=nested,
     )
 
 
@@ -278,10 +290,13 @@ def _require_same_test_rows(a: Replay, b: Replay) -> None:
     if rows[0] == rows[1]:
         return
     common = len(rows[0] & rows[1])
+    advice = ""
+    if all(each.model.task.is_solved(each.job) for each in (a, b)):
+        advice = " Nested linear models are tested on all rows: fit both with --test 0."
     raise DataError(
         f"{a.name} and {b.name} have different test rows ({len(rows[0])} and {len(rows[1])}, "
         f"{common} in common), which depend on seed, share and columns: fit both with the same, "
-        "or compare the methods with --refit."
+        f"or compare the methods with --refit.{advice}"
     )
 
 

@@ -163,8 +163,10 @@ class Structure(Protocol):
             raise UsageError(f"{name} does not act on {self.unit[1]}. Take one of: {listed}.")
         return known[name]
 
-    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Rows:
-        """Reads what a user gave to an estimator as X."""
+    def from_python(
+        self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None
+    ) -> Rows:
+        """Reads what a user gave to an estimator as X, with the roles of some of its columns."""
         ...
 
     def from_table(self, model: "Model", table: Any, *, outcomes: bool) -> TableParts:

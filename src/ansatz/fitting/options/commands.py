@@ -241,6 +241,23 @@ class FoldOptions(TypedDict, total=False):
     ]
 
 
+class ValidationOptions(TypedDict, total=False):
+    """The rows that stop the training, where the user brings them."""
+
+    validation_data: Annotated[
+        Any,
+        Option(
+            "Table with the same columns, whose rows decide when the training of a network stops, "
+            "in place of a share of the rows.",
+            ROWS,
+            flags=("--validation",),
+            metavar="FILE",
+            reads=str,
+            reader=True,
+        ),
+    ]
+
+
 class RowOptions(TypedDict, total=False):
     """Columns that weigh, group or order the rows."""
 
@@ -487,6 +504,7 @@ class FitOptions(
     TestOptions,
     FoldOptions,
     RowOptions,
+    ValidationOptions,
     VectorOptions,
     GridOptions,
     SequenceOptions,

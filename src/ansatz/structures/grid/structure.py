@@ -110,8 +110,12 @@ class Grid(Structure):
         """Any group that moves pixels or changes their numbers."""
         return acting_group(name, spec.size)
 
-    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Grids:
+    def from_python(
+        self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None
+    ) -> Grids:
         """Arrays, lists of images or of their files, and what ``read_grids`` gives."""
+        if roles:
+            raise UsageError(f"{self.unit[1]} have no column '{next(iter(roles))}'.")
         return grids_of(X, estimator=estimator, reset=reset)
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:

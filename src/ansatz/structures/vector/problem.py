@@ -23,6 +23,7 @@ from ansatz.fitting.problem import Problem, check_outcomes, outcome_of
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.request import Request
 from ansatz.structures.vector.rows import TableRows
+from ansatz.structures.vector.validation_table import PART, append_validation, frame_of_pair
 
 
 def build_problem(
@@ -37,7 +38,16 @@ def build_problem(
 ) -> Problem:
     """Reads a table and decides what each column is for."""
     words = {*drop, *(name for name, role in (roles or {}).items() if role != "numeric")}
-    origin, frame, notes = _open(data, reader or {}, words)
+    reader = dict(reader or {})
+    validation = frame_of_pair(reader.pop("validation_data", None), column_roles.target)
+    origin, frame, notes = _open(data, reader, words)
+    part = None
+    if validation is not None:
+        is_file = isinstance(validation, str | Path)
+        place, more, said = _open(validation, reader if is_file else {}, words)
+        place = place if is_file else "validation_data"
+        frame, part = append_validation(frame, place, more), PART
+        notes += [*said, f"{len(more)} rows of {place} stop the training."]
     for name in drop:
         if name not in frame.columns:
             raise UsageError(f"{origin}: no column '{name}' to drop. {near_columns(name, frame)}")
@@ -52,7 +62,7 @@ def build_problem(
     proposal = Proposal([likelihood]) if likelihood else propose(origin, frame, column_roles)
     candidates, given = proposal.candidates, {**proposal.options, **given}
     check_outcomes(origin, frame, column_roles, candidates[0], given, named=likelihood is not None)
-    features = column_roles.features(frame)
+    features = column_roles.features(frame).drop(columns=part or [])
     if column_roles.strata is not None:
         roles = {**(roles or {}), column_roles.strata: "stratum"}
     columns = infer_columns(features, roles=roles or {})
@@ -75,6 +85,7 @@ def build_problem(
         given,
         notes,
         _fingerprint(frame),
+        part=part,
         columns=columns,
     )
 
@@ -199,6 +210,10 @@ def _fingerprint(frame: pd.DataFrame) -> str:
 def why_a_stream(request: Request) -> str | None:
     """Says why the rows are not read at once; None where they are."""
     data, options = request.data, request.options
+    if options["validation_data"] is not None:
+        if options["stream"]:
+            raise UsageError("--validation takes all rows at once: leave out --stream.")
+        return None
     named = isinstance(data, str) and data in ansatz_data.names() and not Path(data).exists()
     if options["formula"] is not None:
         if options["stream"]:

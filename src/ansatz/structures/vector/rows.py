@@ -105,7 +105,12 @@ class TableRows:
 
 
 def read_table_rows(
-    X: Any, *, estimator: Any, columns: list[Column] | None, reset: bool
+    X: Any,
+    *,
+    estimator: Any,
+    columns: list[Column] | None,
+    reset: bool,
+    roles: Mapping[str, str] | None = None,
 ) -> TableRows:
     """X as a float array, or as a frame where a column is not numeric.
 
@@ -120,10 +125,15 @@ def read_table_rows(
     if is_frame(X) and not issparse(X):  # scipy's dictionary of keys is a mapping, too
         frame = as_frame(X)
         empty = frame.shape[1] == 0
-        if columns is not None or empty or not all(_is_number(dtype) for dtype in frame.dtypes):
+        if (
+            columns is not None
+            or roles
+            or empty
+            or not all(_is_number(dtype) for dtype in frame.dtypes)
+        ):
             _check_feature_names(estimator, frame, reset=reset)
             _check_n_features(estimator, frame, reset=reset)
-            inferred = infer_columns(frame) if columns is None else columns
+            inferred = infer_columns(frame, roles=roles) if columns is None else columns
             return TableRows(plain_columns(frame, inferred), inferred, formula=formula)
         X = frame
     if issparse(X):

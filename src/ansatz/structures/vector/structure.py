@@ -103,11 +103,13 @@ class Vector(TensorStructure):
             "any network and any group."
         )
 
-    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> TableRows:
+    def from_python(
+        self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None
+    ) -> TableRows:
         known = None
         if not reset and estimator.model_.features["columns"] is not None:
             known = [Column.model_validate(each) for each in estimator.model_.features["columns"]]
-        return read_table_rows(X, estimator=estimator, columns=known, reset=reset)
+        return read_table_rows(X, estimator=estimator, columns=known, reset=reset, roles=roles)
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         column_roles = model.column_roles
@@ -349,6 +351,12 @@ class Vector(TensorStructure):
         if isinstance(encoder.preprocessor, FormulaPreprocessor):
             raise UsageError("a model with a formula cannot be exported: a graph has no splines.")
 
+        strata = [c.name for c in encoder.preprocessor.columns if c.role == "stratum"]
+        if strata:
+            raise UsageError(
+                f"a model with strata ('{strata[0]}') cannot be exported: a graph has one survival "
+                "curve for all rows. Fit without strata, or one model for each stratum."
+            )
         return TableExporter(encoder, names)
 
 
