@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ansatz import outcomes
 from ansatz.data import Batch
 from ansatz.data.batch import pad
 from ansatz.data.sequences.reading import CLASS, read_texts
@@ -86,7 +87,8 @@ class SequenceStructure(TensorStructure):
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
         """Reads texts and decides what is predicted; columns beside them are refused."""
         made = super().problem(data, column_roles, **how)
-        others = list(made.column_roles.features(made.frame).columns)
+        own = outcomes.registry.get(made.kind).reader
+        others = [] if own else list(made.column_roles.features(made.frame).columns)
         if others:
             raise UsageError(
                 f"{made.origin}: columns beside the text are not used: leave them out, --drop "
@@ -139,8 +141,10 @@ class SequenceStructure(TensorStructure):
 
     # Training.
 
-    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch:
-        """All sequences, filled up to the longest."""
+    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch | None:
+        """All sequences, filled up to the longest; None where outcomes are of their steps."""
+        if job.target.axis != "row":
+            return None
         return self._rows(job, recipe)._replace(inputs=self.inputs(encoder, job.rows))
 
     def _rows(self, job: Job, recipe: Recipe) -> Batch:
