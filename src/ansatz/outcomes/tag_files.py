@@ -39,19 +39,21 @@ def read_tags(data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -
     text = decode(read_bytes(checked_path(data)), data, reader.get("encoding"))
     conllu = low.endswith((".conllu", ".conll-u"))
     target = target or ("upos" if conllu else "2")
-    column = _column(target, conllu, str(data))
+    column = _column(target, conllu, text, str(data))
     words, tags = _sentences(text, str(data), column, conllu)
     if not words:
         raise DataError(f"{data} holds no sentences.")
     return Read(str(data), Sentences.of(words), _one_column(target, tags), target)
 
 
-def _column(target: str, conllu: bool, origin: str) -> int:
-    """The column of tags, from 0."""
+def _column(target: str, conllu: bool, text: str, origin: str) -> int:
+    """The column of tags, from 0; of two columns, whatever it is called, the second."""
     if conllu and target in CONLLU[2:]:
         return CONLLU.index(target)
     if target.isdecimal() and int(target) > 1:
         return int(target) - 1
+    if not conllu and len(next(filter(str.strip, text.splitlines()), "").split()) <= 2:
+        return 1
     known = f"one of {', '.join(CONLLU[2:])}, or " if conllu else ""
     raise UsageError(f"{origin}: --target {target}: {known}the number of a column from 2 on.")
 

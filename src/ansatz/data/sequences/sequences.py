@@ -135,7 +135,7 @@ class Sequences:
 
 def sequences_of(X: Any) -> Texts | Sentences | Sequences:
     """Texts, sentences or signals from what a user handed over."""
-    if isinstance(X, Texts | Sentences | Sequences):
+    if isinstance(X, Texts | Sequences) or hasattr(X, "offsets"):
         return X
     if are_sentences(X):
         return Sentences.of(X)

@@ -41,6 +41,17 @@ class SequenceOptions(TableReading, total=False):
             reader=True,
         ),
     ]
+    id_column: Annotated[
+        str | None,
+        Option(
+            "Long tables: the column that names the sequence of a row, ordered by --time.",
+            TEXTS,
+            flags=("--id",),
+            metavar="COL",
+            limits={"min_length": 1},
+            reader=True,
+        ),
+    ]
     tokens: Annotated[Kind | None, _TOKENS]
     length: Annotated[int | None, _LENGTH]
     vocabulary: Annotated[int | None, _VOCABULARY]

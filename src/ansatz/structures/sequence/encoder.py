@@ -5,11 +5,12 @@ from typing import Any
 
 import torch
 
-from ansatz.data import Column
+from ansatz.data import Column, Preprocessor
 from ansatz.data.batch import Padded, Ragged, pad
 from ansatz.data.sequences.sentences import Sentences
 from ansatz.data.sequences.sequences import Sequences, Texts
 from ansatz.data.sequences.tokens import Tokens
+from ansatz.data.sequences.visits import Visits
 from ansatz.data.sequences.word_codes import WordCodes
 from ansatz.errors import DataError
 from ansatz.spec import InputSpec
@@ -57,6 +58,45 @@ class TextEncoder:
         """All of it as JSON."""
         record = {"tokenizer": self.tokens.state(), "length": self.length, "notes": self._notes}
         return {"kind": "text", **record}
+
+
+class VisitEncoder:
+    """The columns of each row of a long table, standardised and coded as those of any table."""
+
+    dtype = torch.float64
+
+    def __init__(self, preprocessor: Preprocessor) -> None:
+        self.preprocessor = preprocessor
+
+    @property
+    def spec(self) -> InputSpec:
+        """The features of a step."""
+        return InputSpec.sequence(features=len(self.preprocessor.feature_names))
+
+    @property
+    def notes(self) -> list[str]:
+        """Columns that are left out, filled or coded."""
+        return self.preprocessor.notes
+
+    @property
+    def columns(self) -> list[Column]:
+        """None: columns of steps have no effects."""
+        return []
+
+    def ragged(self, rows: Visits, notes: list[str] | None = None) -> Ragged:
+        """The features of each sequence's rows."""
+        if not isinstance(rows, Visits):
+            raise DataError("the model was fitted to a long table (--id).")
+        x = self.preprocessor.transform(rows.frame, clip=True, notes=[] if notes is None else notes)
+        return Ragged(x[0].double(), rows.offsets)
+
+    def inputs(self, rows: Visits, *, notes: list[str] | None = None) -> Padded:
+        """Features and mask."""
+        return pad(self.ragged(rows, notes))
+
+    def state(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        return {"kind": "visit", "preprocessor": self.preprocessor.state()}
 
 
 class SentenceEncoder:
@@ -138,11 +178,14 @@ class SignalEncoder:
         return {"kind": "signal", "mean": self.mean, "scale": self.scale}
 
 
-Encoder = TextEncoder | SentenceEncoder | SignalEncoder
+Encoder = TextEncoder | SentenceEncoder | SignalEncoder | VisitEncoder
+ALL_LEVELS = 10**6  # of a column of a long table: indicators, however many
 
 
-def fit_encoder(rows: Texts | Sentences | Sequences, options: Mapping[str, Any]) -> Encoder:
+def fit_encoder(rows: Texts | Sentences | Sequences | Visits, options: Mapping[str, Any]) -> Encoder:
     """An encoder of the training rows."""
+    if isinstance(rows, Visits):
+        return VisitEncoder(Preprocessor.fit(rows.frame, rows.columns, embed_above=ALL_LEVELS))
     if isinstance(rows, Sentences):
         if not len(rows.words):
             raise DataError("all sentences are empty.")
@@ -169,6 +212,8 @@ def fit_encoder(rows: Texts | Sentences | Sequences, options: Mapping[str, Any])
 
 def load_encoder(state: Mapping[str, Any]) -> Encoder:
     """The encoder of a saved model."""
+    if state["kind"] == "visit":
+        return VisitEncoder(Preprocessor.from_state(state["preprocessor"]))
     if state["kind"] == "sentence":
         return SentenceEncoder(WordCodes(state["levels"]))
     if state["kind"] == "signal":

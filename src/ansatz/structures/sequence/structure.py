@@ -27,7 +27,13 @@ from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import settings_of
-from ansatz.fitting.tensor_structure import Read, TensorStructure, answer_of, read_for
+from ansatz.fitting.tensor_structure import (
+    Read,
+    ReadRows,
+    TensorStructure,
+    answer_of,
+    read_for,
+)
 from ansatz.fitting.training import typed
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
@@ -35,6 +41,7 @@ from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.structures.sequence.baselines import fit_linear_text
 from ansatz.structures.sequence.encoder import fit_encoder, load_encoder
+from ansatz.structures.sequence.long_table import read_long, roles_of_long
 from ansatz.structures.sequence.recipe import choose_sequence_recipe
 from ansatz.training import Supervised
 
@@ -69,6 +76,9 @@ class SequenceStructure(TensorStructure):
     def read(self, data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -> Read:
         """A table, JSON lines, a folder of text files or a named data set."""
         reader = dict(reader)
+        if reader.get("id_column") is not None:
+            return read_long(data, column_roles, reader)
+        reader.pop("order", None)
         text = reader.pop("text_column", None)
         origin, frame, notes = read_texts(data, text, **reader)
         if not len(frame):
@@ -86,6 +96,11 @@ class SequenceStructure(TensorStructure):
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
         """Reads texts and decides what is predicted; columns beside them are refused."""
+        reader = how.get("reader") or {}
+        if reader.get("id_column") is not None:
+            how["reader"] = {**reader, "order": column_roles.time}
+            column_roles = roles_of_long(column_roles, reader["id_column"])
+            return super().problem(data, column_roles, **how)
         made = super().problem(data, column_roles, **how)
         own = outcomes.registry.get(made.kind).reader
         others = [] if own else list(made.column_roles.features(made.frame).columns)
@@ -101,6 +116,11 @@ class SequenceStructure(TensorStructure):
     ) -> ReadAgain:
         """Reads the column that the fit read."""
         again = {**_reading(model), **options}
+        if again.get("id_column") is not None:
+            column_roles = model.column_roles or ColumnRoles()
+            found = read_long(data, column_roles, again, model.encoder.preprocessor.columns)  # type: ignore[attr-defined]  # of visits
+            made = super().read_again(model, found, outcomes=outcomes, options=again, notify=notify)  # type: ignore[arg-type]  # as it was read
+            return LongRows(made.table, again["id_column"])
         return super().read_again(model, data, outcomes=outcomes, options=again, notify=notify)
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
@@ -239,6 +259,19 @@ class SequenceStructure(TensorStructure):
         return None
 
 
+class LongRows(ReadRows):
+    """Sequences of a long table; predictions are named by their identifiers."""
+
+    def __init__(self, table: Any, identifier: str) -> None:
+        super().__init__(table)
+        self.identifier = identifier
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The identifier of each sequence."""
+        return {self.identifier: self.table.frame[self.identifier].tolist()}
+
+
 def _filled(raw: Tensor, longest: int) -> Tensor:
     """Raw numbers of steps, ``(B, T, P)``, with zeros up to the longest sequence of all."""
     if raw.ndim < 3:
@@ -261,7 +294,9 @@ def slopes_of(objective: Supervised, job: Job) -> Tensor:
 
 def _reading(model: Model) -> dict[str, Any]:
     asked = provenance_of(model)
-    return {} if asked is None else asked.asked.reader()
+    if asked is None:
+        return {}
+    return {**asked.asked.reader(), "order": asked.asked.options["time"]}
 
 
 def _text_column(frame: Any, column_roles: ColumnRoles, origin: str) -> str:
