@@ -10,7 +10,6 @@ import torch
 from numpy.typing import NDArray
 
 from ansatz.data.batch import Ragged
-from ansatz.data.columns import Column
 from ansatz.data.dates import as_dates
 from ansatz.data.keys import cell_keys, mix
 from ansatz.errors import DataError
@@ -26,22 +25,20 @@ class Visits:
     Args:
         frame: the steps, one sequence behind the other.
         offsets: ``(N + 1,)``; sequence i is ``frame[offsets[i]:offsets[i + 1]]``.
-        columns: the roles of the frame's columns.
 
     Example:
         >>> import pandas as pd
-        >>> from ansatz.data import infer_columns
         >>> from ansatz.data.sequences.visits import Visits
         >>> frame = pd.DataFrame({"pulse": [60.0, 70.0, 80.0]})
-        >>> len(Visits(frame, [0, 2, 3], infer_columns(frame))[[1]].frame)
+        >>> len(Visits(frame, [0, 2, 3])[[1]].frame)
         1
     """
 
     spec = InputSpec.sequence(features=1)  # how many a network sees depends on the levels
     has_features = True
 
-    def __init__(self, frame: pd.DataFrame, offsets: Any, columns: list[Column]) -> None:
-        self.frame, self.offsets, self.columns = frame, torch.as_tensor(offsets), columns
+    def __init__(self, frame: pd.DataFrame, offsets: Any) -> None:
+        self.frame, self.offsets = frame, torch.as_tensor(offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -51,7 +48,7 @@ class Visits:
         if isinstance(rows, torch.Tensor) and rows.dtype == torch.bool:
             rows = rows.nonzero().squeeze(1)
         places = Ragged(torch.arange(len(self.frame)), self.offsets).take_rows(rows)
-        return Visits(self.frame.iloc[places.values.numpy()], places.offsets, self.columns)
+        return Visits(self.frame.iloc[places.values.numpy()], places.offsets)
 
     def prefixes(self) -> "Visits":
         """The first rows of each sequence, up to its first, its second, ..., its last."""
@@ -59,7 +56,7 @@ class Visits:
         lengths = torch.arange(len(self.frame)) - starts + 1
         ends = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
         place = torch.arange(int(ends[-1])) - (ends[:-1] - starts).repeat_interleave(lengths)
-        return Visits(self.frame.iloc[place.numpy()], ends, self.columns)
+        return Visits(self.frame.iloc[place.numpy()], ends)
 
     def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
         """A hash of each sequence."""

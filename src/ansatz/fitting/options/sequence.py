@@ -41,7 +41,7 @@ class SequenceOptions(TableReading, total=False):
             reader=True,
         ),
     ]
-    id_column: Annotated[
+    identifier: Annotated[
         str | None,
         Option(
             "Long tables: the column that names the sequence of a row, ordered by --time.",
@@ -49,7 +49,6 @@ class SequenceOptions(TableReading, total=False):
             flags=("--id",),
             metavar="COL",
             limits={"min_length": 1},
-            reader=True,
         ),
     ]
     tokens: Annotated[Kind | None, _TOKENS]

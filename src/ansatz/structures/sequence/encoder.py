@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
-from ansatz.data import Column, Preprocessor
+from ansatz.data import Column, Preprocessor, infer_columns
 from ansatz.data.batch import Padded, Ragged, pad
+from ansatz.data.columns import plain_columns
 from ansatz.data.sequences.sentences import Sentences
 from ansatz.data.sequences.sequences import Sequences, Texts
 from ansatz.data.sequences.tokens import Tokens
@@ -87,7 +88,8 @@ class VisitEncoder:
         """The features of each sequence's rows."""
         if not isinstance(rows, Visits):
             raise DataError("the model was fitted to a long table (--id).")
-        x = self.preprocessor.transform(rows.frame, clip=True, notes=[] if notes is None else notes)
+        frame = plain_columns(rows.frame, self.preprocessor.columns)
+        x = self.preprocessor.transform(frame, clip=True, notes=[] if notes is None else notes)
         return Ragged(x[0].double(), rows.offsets)
 
     def inputs(self, rows: Visits, *, notes: list[str] | None = None) -> Padded:
@@ -185,7 +187,9 @@ ALL_LEVELS = 10**6  # of a column of a long table: indicators, however many
 def fit_encoder(rows: Texts | Sentences | Sequences | Visits, options: Mapping[str, Any]) -> Encoder:
     """An encoder of the training rows."""
     if isinstance(rows, Visits):
-        return VisitEncoder(Preprocessor.fit(rows.frame, rows.columns, embed_above=ALL_LEVELS))
+        columns = infer_columns(rows.frame)
+        frame = plain_columns(rows.frame, columns)
+        return VisitEncoder(Preprocessor.fit(frame, columns, embed_above=ALL_LEVELS))
     if isinstance(rows, Sentences):
         if not len(rows.words):
             raise DataError("all sentences are empty.")

@@ -6,30 +6,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ansatz.data.columns import Column, infer_columns, plain_columns
 from ansatz.data.sequences.reading import read_texts
 from ansatz.data.sequences.visits import Visits, in_order
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, near_columns
 from ansatz.fitting.tensor_structure import Read
 
-STEPS = {"id_column", "order"}  # options of reading that are those of long tables
 
-
-def roles_of_long(column_roles: ColumnRoles, identifier: str) -> ColumnRoles:
-    """The roles of the columns of sequences: ordered by time, and kept together."""
-    order, survival = column_roles.time, column_roles.is_survival
-    if survival and column_roles.lower is None and column_roles.entry is None and order:
-        column_roles = column_roles.model_copy(update={"entry": order})
-    group = column_roles.group or identifier
-    return column_roles.model_copy(update={"time": None, "group": group})
+def roles_of_long(column_roles: ColumnRoles) -> ColumnRoles:
+    """The roles of the columns of sequences: time orders their steps; they are kept together."""
+    order = column_roles.order or column_roles.time
+    changed = {"time": None, "order": order, "group": column_roles.group or column_roles.identifier}
+    if column_roles.is_survival and column_roles.lower is None and column_roles.entry is None:
+        changed["entry"] = order
+    return column_roles.model_copy(update=changed)
 
 
 def read_long(
-    data: Any,
-    column_roles: ColumnRoles,
-    reader: Mapping[str, Any],
-    columns: list[Column] | None = None,
+    data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]
 ) -> Read:
     """A sequence for each value of the identifier; its outcome is the same in all its rows.
 
@@ -39,12 +33,10 @@ def read_long(
     Args:
         data: a table or where it is.
         column_roles: of :func:`roles_of_long`.
-        reader: with ``id_column`` and ``order``.
-        columns: the roles of the features of a fit; None infers them.
+        reader: options of a table's reader.
     """
-    how = {name: value for name, value in reader.items() if name not in STEPS}
-    identifier, order = str(reader["id_column"]), reader.get("order")
-    origin, frame, notes = read_texts(data, None, **how)
+    identifier, order = str(column_roles.identifier), column_roles.order
+    origin, frame, notes = read_texts(data, None, **reader)
     for use, name in (("--id", identifier), ("--time", order)):
         if name is not None and name not in frame.columns:
             raise UsageError(f"{origin}: no column '{name}' ({use}). {near_columns(name, frame)}")
@@ -63,12 +55,9 @@ def read_long(
         gap = np.diff(times, prepend=times[:1])
         gap[offsets[:-1]] = 0.0
         features = features.assign(**{f"{order}[since first]": since, f"{order}[gap]": gap})
-    if columns is None:
-        columns = infer_columns(features)
-    absent = [each.name for each in columns if each.used and each.name not in features.columns]
-    if absent:
-        raise DataError(f"{origin}: no column '{absent[0]}', which the model needs.")
-    rows = Visits(plain_columns(features, columns), offsets, columns)
+    if not features.shape[1]:
+        raise UsageError(f"{origin}: no column is left to predict from.")
+    rows = Visits(features, offsets)
     beside = first[sorted(special, key=frame.columns.get_loc)].reset_index(drop=True)
     if by_visit and times is not None and column_roles.target[0] in frame.columns:
         rows, beside = _start_stop(rows, frame, times, beside, column_roles)

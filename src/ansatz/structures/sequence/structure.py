@@ -76,9 +76,8 @@ class SequenceStructure(TensorStructure):
     def read(self, data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -> Read:
         """A table, JSON lines, a folder of text files or a named data set."""
         reader = dict(reader)
-        if reader.get("id_column") is not None:
+        if column_roles.identifier is not None:
             return read_long(data, column_roles, reader)
-        reader.pop("order", None)
         text = reader.pop("text_column", None)
         origin, frame, notes = read_texts(data, text, **reader)
         if not len(frame):
@@ -96,11 +95,8 @@ class SequenceStructure(TensorStructure):
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
         """Reads texts and decides what is predicted; columns beside them are refused."""
-        reader = how.get("reader") or {}
-        if reader.get("id_column") is not None:
-            how["reader"] = {**reader, "order": column_roles.time}
-            column_roles = roles_of_long(column_roles, reader["id_column"])
-            return super().problem(data, column_roles, **how)
+        if column_roles.identifier is not None:
+            return super().problem(data, roles_of_long(column_roles), **how)
         made = super().problem(data, column_roles, **how)
         own = outcomes.registry.get(made.kind).reader
         others = [] if own else list(made.column_roles.features(made.frame).columns)
@@ -116,12 +112,9 @@ class SequenceStructure(TensorStructure):
     ) -> ReadAgain:
         """Reads the column that the fit read."""
         again = {**_reading(model), **options}
-        if again.get("id_column") is not None:
-            column_roles = model.column_roles or ColumnRoles()
-            found = read_long(data, column_roles, again, model.encoder.preprocessor.columns)  # type: ignore[attr-defined]  # of visits
-            made = super().read_again(model, found, outcomes=outcomes, options=again, notify=notify)  # type: ignore[arg-type]  # as it was read
-            return LongRows(made.table, again["id_column"])
-        return super().read_again(model, data, outcomes=outcomes, options=again, notify=notify)
+        made = super().read_again(model, data, outcomes=outcomes, options=again, notify=notify)
+        identifier = model.column_roles and model.column_roles.identifier
+        return LongRows(made.table, identifier) if identifier else made
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """Texts, outcomes, weights and offsets, by the column roles of the fit."""
@@ -294,9 +287,7 @@ def slopes_of(objective: Supervised, job: Job) -> Tensor:
 
 def _reading(model: Model) -> dict[str, Any]:
     asked = provenance_of(model)
-    if asked is None:
-        return {}
-    return {**asked.asked.reader(), "order": asked.asked.options["time"]}
+    return {} if asked is None else asked.asked.reader()
 
 
 def _text_column(frame: Any, column_roles: ColumnRoles, origin: str) -> str:
