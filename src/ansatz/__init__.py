@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ansatz.estimators.regressor import Regressor as Regressor
     from ansatz.fitting.saved import load as load
     from ansatz.estimators.segmenter import Segmenter as Segmenter
+    from ansatz.estimators.tagger import Tagger as Tagger
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
     from ansatz.onnx.export import export as export
     from ansatz.report.compare import compare as compare
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
     *("Classifier", "Fit", "Ranker", "Regressor", "Segmenter", "SurvivalRegressor"),
+    "Tagger",
     *("fit", "load"),
 )
 _ELSEWHERE = {

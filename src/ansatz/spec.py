@@ -16,7 +16,8 @@ class InputSpec:
         features: numbers per row, :math:`D`; of a grid, numbers per cell: its channels; of a
             sequence, numbers per step.
         cardinalities: levels of each categorical column that the network embeds by itself;
-            its codes arrive as a second input ``(B, C)``, code 0 being the unknown level.
+            its codes arrive as a second input ``(B, C)``, code 0 being the unknown level; of a
+            sequence, the number of codes of each kind that a step has, ``(B, T, C)``.
         size: cells along each axis of a grid: ``(L,)``, ``(H, W)`` or ``(D, H, W)``; empty where
             it is not known, and for vectors; ``(T,)`` for sequences of a known length.
         parts: for inputs of several kinds, the name and the spec of each, in the order in which a
@@ -48,16 +49,24 @@ class InputSpec:
 
     @classmethod
     def sequence(
-        cls, *, features: int = 0, vocabulary: int = 0, length: int | None = None
+        cls,
+        *,
+        features: int = 0,
+        vocabulary: int = 0,
+        cardinalities: tuple[int, ...] = (),
+        length: int | None = None,
     ) -> "InputSpec":
-        """Describes sequences of ``features`` numbers a step, or of tokens from a vocabulary."""
-        if (features > 0) == (vocabulary > 0):
+        """Describes sequences of ``features`` numbers a step, or of tokens from a vocabulary.
+
+        With ``cardinalities`` a step has several codes, of as many kinds: a word and its letters.
+        """
+        if (features > 0) + (vocabulary > 0) + bool(cardinalities) != 1:
             raise UsageError(
                 "a sequence has features (numbers per step) or a vocabulary (codes of tokens), got "
                 f"features={features} and vocabulary={vocabulary}."
             )
         size = () if length is None else (length,)
-        return cls("sequence", features, size=size, vocabulary=vocabulary)
+        return cls("sequence", features, cardinalities, size=size, vocabulary=vocabulary)
 
     @classmethod
     def joined(cls, **parts: "InputSpec") -> "InputSpec":

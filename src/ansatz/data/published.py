@@ -7,6 +7,7 @@ import numpy as np
 
 from ansatz.data.bundles import BUNDLES
 from ansatz.data.download import find_bundle
+from ansatz.data.files import read_bytes
 from ansatz.data.table import read_table
 from ansatz.errors import DataError
 
@@ -23,6 +24,8 @@ def read(row: Row) -> dict[str, Any]:
         return _with_splits(row["name"], names, paths)
     if row["name"] == "adult":
         return _adult(names, paths)
+    if row["columns"] == "tags":
+        return _tagged(paths)
     if row["columns"] == "text":
         return {"frame": _sentences(row["target"], paths)}
     if paths[0].suffix == ".npz":
@@ -76,6 +79,24 @@ def _sentences(target: str, paths: list[Path]) -> Any:
         for path in paths
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def _tagged(paths: list[Path]) -> dict[str, Any]:
+    """A row for each word; an empty line ends a sentence."""
+    import pandas as pd
+
+    rows: list[tuple[Any, ...]] = []
+    sentence, cut = 1, 0
+    for path, part in zip(paths, ("train", "validation", "test"), strict=True):
+        cut = len(rows)
+        for line in read_bytes(path).decode("utf-8").splitlines():
+            if line:
+                rows.append((sentence, *line.split("\t"), part))
+            else:
+                sentence += bool(rows) and rows[-1][0] == sentence
+        sentence += bool(rows) and rows[-1][0] == sentence
+    frame = pd.DataFrame(rows, columns=["sentence", "token", "upos", "xpos", "part"])
+    return {"frame": frame, "splits": split_at(cut, len(frame))}
 
 
 def _survival(path: Path) -> dict[str, Any]:

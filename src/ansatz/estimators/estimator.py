@@ -355,7 +355,9 @@ class Estimator(Predictor):
             X, y, sample_weight, offset, _ = self._from_table(X, outcomes=True)
         if X is None:  # rows without features
             X = pd.DataFrame(index=range(len(y)))
-        served = self._served(X, offset)
+        rows = self._given(X, offset)
+        served = self.model_.predictive(rows.rows, rows.offset)
+        y = self.model_.outcome.beside(y, rows.rows)
         weight = read_column("sample_weight", sample_weight, len(served.raw))
         found: dict[str, float | None] = self.model_.outcome.evaluate(
             served,

@@ -32,6 +32,8 @@ class ColumnRoles(BaseModel):
         exposure: its logarithm is added to the linear predictor.
         group: rows alike in it stay on one side of every split.
         time: splits are forward in it.
+        identifier: names the sequence that a row is a step of.
+        order: of the steps of a sequence.
         spellings: how columns of text among these spell numbers, like ``$1,234.50``.
     """
 
@@ -50,6 +52,8 @@ class ColumnRoles(BaseModel):
     task: str | None = None  # the outcome's name, where the columns do not show it
     group: str | None = None
     time: str | None = None
+    identifier: str | None = None
+    order: str | None = None
     formula: str | None = None  # whose variables are the features
     spellings: dict[str, Spelling] = {}  # of columns whose text is numbers
 

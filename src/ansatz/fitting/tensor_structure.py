@@ -45,6 +45,7 @@ class Read(NamedTuple):
     frame: pd.DataFrame  # outcomes, weights, groups, by name
     target: str | None = None  # the data's own, where none is named
     notes: tuple[str, ...] = ()
+    part: str | None = None  # the column that marks the data's own parts
 
 
 class ReadRows(ReadAgain):
@@ -146,6 +147,7 @@ class TensorStructure(Structure):
             options,
             notes,
             fingerprint,
+            part=found.part,
         )
 
     def read_again(

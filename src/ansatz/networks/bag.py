@@ -19,7 +19,8 @@ class Bag(nn.Module):
     over the n words and pairs g of the text; pairs share ``pairs`` embeddings by their hash. The
     ratios :math:`r_g` are one number per output. :meth:`observe` begins them at what each word or
     pair alone says about the outcome: for two classes the log-odds of naive Bayes, to first order.
-    Where steps are numbers, :math:`e_g` is a layer of a step or of two neighbours, without ratios.
+    Where steps are numbers, :math:`e_g` is a layer of a step or of two neighbours, without ratios,
+    and a layer of the last step is added.
 
     Args:
         inputs: sequences.
@@ -73,6 +74,7 @@ class Bag(nn.Module):
         else:
             self.step = affine(spec.features, width, generator=generator)
             self.pair = affine(2 * spec.features, width, generator=generator)
+            self.last = affine(spec.features, width, generator=generator)
         self.output = affine(width, outputs, gain=0.1, generator=generator)
 
     def observe(self, values: Tensor, mask: Tensor, slopes: Tensor) -> None:
@@ -109,10 +111,12 @@ class Bag(nn.Module):
         return self.output(mean) + self.scale * ratios
 
     def _signal(self, x: Tensor, mask: Tensor) -> Tensor:
-        """The mean over steps and over pairs of neighbours, ``(B, width)``."""
+        """The mean over steps, over pairs of neighbours, and the last step, ``(B, width)``."""
         each = nn.functional.silu(self.step(x)) * mask.unsqueeze(-1)
         both = mask[:, 1:].unsqueeze(-1)
         pairs = nn.functional.silu(self.pair(torch.cat([x[:, :-1], x[:, 1:]], -1))) * both
         count = mask.sum(1, keepdim=True)
         mean = each.sum(1) / count.clamp(min=1) + pairs.sum(1) / (count - 1).clamp(min=1)
+        end = (count - 1).clamp(min=0).unsqueeze(-1).expand(-1, 1, x.shape[-1])
+        mean = mean + nn.functional.silu(self.last(x.gather(1, end).squeeze(1)))
         return nn.functional.dropout(mean, self.dropout / 5, self.training)

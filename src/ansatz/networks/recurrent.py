@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ansatz.errors import UsageError
 from ansatz.layers import GRU, LRU, LSTM, Bidirectional, Elman, MinGRU, MinLSTM, Recurrent
+from ansatz.layers.code_embedding import CodeEmbedding
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
 from ansatz.layers.recurrent import last_present
@@ -72,6 +73,8 @@ class RecurrentNetwork(nn.Module):
         if spec.vocabulary:
             start = draw_normal(torch.empty(spec.vocabulary, width), 1.0, generator)
             self.entrance = nn.Embedding(spec.vocabulary, width, _weight=start)
+        elif spec.cardinalities:
+            self.entrance = CodeEmbedding(spec.cardinalities, width, generator=generator)
         else:
             require_whole(f"features of {name}", spec.features)
             self.entrance = affine(spec.features, width, init="lecun_normal", generator=generator)
@@ -118,10 +121,11 @@ class RecurrentNetwork(nn.Module):
         return self.output(self.dropout(torch.cat([mean, largest, last], -1)))
 
     def _check(self, values: Tensor) -> None:
-        D = self.spec.features
+        D = self.spec.features or len(self.spec.cardinalities)
         tokens = bool(self.spec.vocabulary)
         if values.ndim != (2 if tokens else 3) or (not tokens and values.shape[-1] != D):
-            wanted = "codes of shape (B, T)" if tokens else f"values of shape (B, T, {D})"
+            kind = "values" if self.spec.features else "codes"
+            wanted = f"{kind} of shape (B, T{'' if tokens else f', {D}'})"
             raise UsageError(f"{self.name} needs {wanted}, got {tuple(values.shape)}.")
 
 

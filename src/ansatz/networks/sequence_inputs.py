@@ -13,6 +13,10 @@ def read_sequence(owner: str, inputs: Inputs) -> InputSpec:
     spec = InputSpec.of(inputs)
     if spec.structure != "sequence":
         raise UsageError(f"{owner} takes sequences, got inputs of structure '{spec.structure}'.")
+    if spec.cardinalities:
+        raise UsageError(
+            f"{owner} takes one code a step; steps of several codes are for lstm, gru and the like."
+        )
     require_whole(f"vocabulary of {owner}", spec.vocabulary, low=0, high=2**24)
     require_whole(f"features of {owner}", spec.features, low=0, high=2**24)
     return spec

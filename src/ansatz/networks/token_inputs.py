@@ -30,6 +30,10 @@ def read_steps(owner: str, inputs: Inputs) -> InputSpec:
             f"{owner} takes sequences, got inputs of structure '{spec.structure}'; say "
             "InputSpec.sequence(features=...) or InputSpec.sequence(vocabulary=...)."
         )
+    if spec.cardinalities:
+        raise UsageError(
+            f"{owner} takes one code a step; steps of several codes are for lstm, gru and the like."
+        )
     return spec
 
 

@@ -10,6 +10,7 @@ registry = Registry(
         "survival": "ansatz.outcomes.survival:SurvivalTime",
         "ranking": "ansatz.outcomes.ranking:Ranking",
         "mask": "ansatz.outcomes.mask:Mask",
+        "tag": "ansatz.outcomes.tag:Tags",
     },
 )
 CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
@@ -22,9 +23,9 @@ claims = {
 }
 # How an outcome is recognized where nobody names it: by an option, by the end of a file's name.
 by_option: dict[str, str] = {}
-by_file: dict[str, str] = {}
+by_file: dict[str, str] = {".conllu": "tag", ".conll-u": "tag"}
 # The structure of outcomes that are found in x itself or in the order of its rows.
-on_structure: dict[str, str] = {}
+on_structure: dict[str, str] = {"tag": "sequence"}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

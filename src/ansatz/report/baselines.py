@@ -159,7 +159,7 @@ def estimates_of_numbers(evidence: Evidence, forecast: Forecast) -> dict[str, Es
 
 HIGHER = {
     *("accuracy", "auc", "r2", "c_index", "uno_c", "kendall_tau", "top_one_accuracy"),
-    *("dice", "iou", "boundary_f1"),
+    *("dice", "iou", "boundary_f1", "macro_f1"),
 }
 FIRST = (
     *("dice", "nll", "crps", "energy_score", "c_index"),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ansatz.data.batch import Ragged
 from ansatz.data.keys import mix, text_keys
+from ansatz.data.sequences.sentences import Sentences, are_sentences
 from ansatz.errors import DataError
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
@@ -102,6 +103,11 @@ class Sequences:
         """The numbers of a step."""
         return InputSpec.sequence(features=self.ragged.values.shape[1])
 
+    @property
+    def offsets(self) -> torch.Tensor:
+        """Where each signal begins, and the last one ends."""
+        return self.ragged.offsets
+
     def __len__(self) -> int:
         return self.ragged.count_rows()
 
@@ -127,10 +133,12 @@ class Sequences:
         return {"names": None, "count": self.ragged.values.shape[1], "columns": None}
 
 
-def sequences_of(X: Any) -> Texts | Sequences:
-    """Texts or signals from what a user handed over."""
-    if isinstance(X, Texts | Sequences):
+def sequences_of(X: Any) -> Texts | Sentences | Sequences:
+    """Texts, sentences or signals from what a user handed over."""
+    if isinstance(X, Texts | Sequences) or hasattr(X, "offsets"):
         return X
+    if are_sentences(X):
+        return Sentences.of(X)
     if hasattr(X, "to_numpy"):
         X = X.to_numpy()
         X = X[:, 0] if X.ndim == 2 and X.shape[1] == 1 else X

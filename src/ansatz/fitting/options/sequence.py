@@ -41,6 +41,16 @@ class SequenceOptions(TableReading, total=False):
             reader=True,
         ),
     ]
+    identifier: Annotated[
+        str | None,
+        Option(
+            "Long tables: the column that names the sequence of a row, ordered by --time.",
+            TEXTS,
+            flags=("--id",),
+            metavar="COL",
+            limits={"min_length": 1},
+        ),
+    ]
     tokens: Annotated[Kind | None, _TOKENS]
     length: Annotated[int | None, _LENGTH]
     vocabulary: Annotated[int | None, _VOCABULARY]

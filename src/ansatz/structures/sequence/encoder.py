@@ -5,10 +5,14 @@ from typing import Any
 
 import torch
 
-from ansatz.data import Column
+from ansatz.data import Column, Preprocessor, infer_columns
 from ansatz.data.batch import Padded, Ragged, pad
+from ansatz.data.columns import plain_columns
+from ansatz.data.sequences.sentences import Sentences
 from ansatz.data.sequences.sequences import Sequences, Texts
 from ansatz.data.sequences.tokens import Tokens
+from ansatz.data.sequences.visits import Visits
+from ansatz.data.sequences.word_codes import WordCodes
 from ansatz.errors import DataError
 from ansatz.spec import InputSpec
 
@@ -57,6 +61,84 @@ class TextEncoder:
         return {"kind": "text", **record}
 
 
+class VisitEncoder:
+    """The columns of each row of a long table, standardised and coded as those of any table."""
+
+    dtype = torch.float64
+
+    def __init__(self, preprocessor: Preprocessor) -> None:
+        self.preprocessor = preprocessor
+
+    @property
+    def spec(self) -> InputSpec:
+        """The features of a step."""
+        return InputSpec.sequence(features=len(self.preprocessor.feature_names))
+
+    @property
+    def notes(self) -> list[str]:
+        """Columns that are left out, filled or coded."""
+        return self.preprocessor.notes
+
+    @property
+    def columns(self) -> list[Column]:
+        """None: columns of steps have no effects."""
+        return []
+
+    def ragged(self, rows: Visits, notes: list[str] | None = None) -> Ragged:
+        """The features of each sequence's rows."""
+        if not isinstance(rows, Visits):
+            raise DataError("the model was fitted to a long table (--id).")
+        frame = plain_columns(rows.frame, self.preprocessor.columns)
+        x = self.preprocessor.transform(frame, clip=True, notes=[] if notes is None else notes)
+        return Ragged(x[0].double(), rows.offsets)
+
+    def inputs(self, rows: Visits, *, notes: list[str] | None = None) -> Padded:
+        """Features and mask."""
+        return pad(self.ragged(rows, notes))
+
+    def state(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        return {"kind": "visit", "preprocessor": self.preprocessor.state()}
+
+
+class SentenceEncoder:
+    """The codes of each word: of itself, its shape, its first and last letters."""
+
+    dtype = torch.float64
+
+    def __init__(self, codes: WordCodes) -> None:
+        self.codes = codes
+
+    @property
+    def spec(self) -> InputSpec:
+        """The number of codes of each kind."""
+        return InputSpec.sequence(cardinalities=self.codes.cardinalities)
+
+    @property
+    def notes(self) -> list[str]:
+        """None."""
+        return []
+
+    @property
+    def columns(self) -> list[Column]:
+        """None: words are not columns."""
+        return []
+
+    def ragged(self, rows: Sentences, notes: list[str] | None = None) -> Ragged:
+        """The codes of each sentence's words."""
+        if not isinstance(rows, Sentences):
+            raise DataError("the model was fitted to sentences, each a list of words.")
+        return Ragged(self.codes.encode(rows.words), rows.offsets)
+
+    def inputs(self, rows: Sentences, *, notes: list[str] | None = None) -> Padded:
+        """Codes and mask."""
+        return pad(self.ragged(rows))
+
+    def state(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        return {"kind": "sentence", "levels": self.codes.levels}
+
+
 class SignalEncoder:
     """Every number of a step with mean 0 and standard deviation 1."""
 
@@ -98,8 +180,20 @@ class SignalEncoder:
         return {"kind": "signal", "mean": self.mean, "scale": self.scale}
 
 
-def fit_encoder(rows: Texts | Sequences, options: Mapping[str, Any]) -> TextEncoder | SignalEncoder:
+Encoder = TextEncoder | SentenceEncoder | SignalEncoder | VisitEncoder
+ALL_LEVELS = 10**6  # of a column of a long table: indicators, however many
+
+
+def fit_encoder(rows: Texts | Sentences | Sequences | Visits, options: Mapping[str, Any]) -> Encoder:
     """An encoder of the training rows."""
+    if isinstance(rows, Visits):
+        columns = infer_columns(rows.frame)
+        frame = plain_columns(rows.frame, columns)
+        return VisitEncoder(Preprocessor.fit(frame, columns, embed_above=ALL_LEVELS))
+    if isinstance(rows, Sentences):
+        if not len(rows.words):
+            raise DataError("all sentences are empty.")
+        return SentenceEncoder(WordCodes.learn(rows.words, options.get("vocabulary") or 30_000))
     if isinstance(rows, Sequences):
         values = rows.ragged.values
         if not len(values):
@@ -120,8 +214,12 @@ def fit_encoder(rows: Texts | Sequences, options: Mapping[str, Any]) -> TextEnco
     return TextEncoder(tokens, length, _notes(found, rows, length))
 
 
-def load_encoder(state: Mapping[str, Any]) -> TextEncoder | SignalEncoder:
+def load_encoder(state: Mapping[str, Any]) -> Encoder:
     """The encoder of a saved model."""
+    if state["kind"] == "visit":
+        return VisitEncoder(Preprocessor.from_state(state["preprocessor"]))
+    if state["kind"] == "sentence":
+        return SentenceEncoder(WordCodes(state["levels"]))
     if state["kind"] == "signal":
         return SignalEncoder(list(state["mean"]), list(state["scale"]))
     import json

@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ansatz import outcomes
 from ansatz.data import Batch
 from ansatz.data.batch import pad
 from ansatz.data.sequences.reading import CLASS, read_texts
@@ -26,7 +27,13 @@ from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import settings_of
-from ansatz.fitting.tensor_structure import Read, TensorStructure, answer_of, read_for
+from ansatz.fitting.tensor_structure import (
+    Read,
+    ReadRows,
+    TensorStructure,
+    answer_of,
+    read_for,
+)
 from ansatz.fitting.training import typed
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
@@ -34,6 +41,7 @@ from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.structures.sequence.baselines import fit_linear_text
 from ansatz.structures.sequence.encoder import fit_encoder, load_encoder
+from ansatz.structures.sequence.long_table import read_long, roles_of_long
 from ansatz.structures.sequence.recipe import choose_sequence_recipe
 from ansatz.training import Supervised
 
@@ -68,6 +76,8 @@ class SequenceStructure(TensorStructure):
     def read(self, data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -> Read:
         """A table, JSON lines, a folder of text files or a named data set."""
         reader = dict(reader)
+        if column_roles.identifier is not None:
+            return read_long(data, column_roles, reader)
         text = reader.pop("text_column", None)
         origin, frame, notes = read_texts(data, text, **reader)
         if not len(frame):
@@ -85,8 +95,11 @@ class SequenceStructure(TensorStructure):
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
         """Reads texts and decides what is predicted; columns beside them are refused."""
+        if column_roles.identifier is not None:
+            return super().problem(data, roles_of_long(column_roles), **how)
         made = super().problem(data, column_roles, **how)
-        others = list(made.column_roles.features(made.frame).columns)
+        own = outcomes.registry.get(made.kind).reader
+        others = [] if own else list(made.column_roles.features(made.frame).columns)
         if others:
             raise UsageError(
                 f"{made.origin}: columns beside the text are not used: leave them out, --drop "
@@ -99,7 +112,9 @@ class SequenceStructure(TensorStructure):
     ) -> ReadAgain:
         """Reads the column that the fit read."""
         again = {**_reading(model), **options}
-        return super().read_again(model, data, outcomes=outcomes, options=again, notify=notify)
+        made = super().read_again(model, data, outcomes=outcomes, options=again, notify=notify)
+        identifier = model.column_roles and model.column_roles.identifier
+        return LongRows(made.table, identifier) if identifier else made
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """Texts, outcomes, weights and offsets, by the column roles of the fit."""
@@ -139,8 +154,10 @@ class SequenceStructure(TensorStructure):
 
     # Training.
 
-    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch:
-        """All sequences, filled up to the longest."""
+    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch | None:
+        """All sequences, filled up to the longest; None where outcomes are of their steps."""
+        if job.target.axis != "row":
+            return None
         return self._rows(job, recipe)._replace(inputs=self.inputs(encoder, job.rows))
 
     def _rows(self, job: Job, recipe: Recipe) -> Batch:
@@ -233,6 +250,19 @@ class SequenceStructure(TensorStructure):
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
         """None: tokens are made outside a graph."""
         return None
+
+
+class LongRows(ReadRows):
+    """Sequences of a long table; predictions are named by their identifiers."""
+
+    def __init__(self, table: Any, identifier: str) -> None:
+        super().__init__(table)
+        self.identifier = identifier
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The identifier of each sequence."""
+        return {self.identifier: self.table.frame[self.identifier].tolist()}
 
 
 def _filled(raw: Tensor, longest: int) -> Tensor:
