@@ -56,8 +56,8 @@ def attention(
         Vaswani et al. (2017), Attention is all you need, eq. 1. https://arxiv.org/abs/1706.03762
     """
     T, S = q.shape[-2], k.shape[-2]
-    if mask is None and (not causal or T == S):
-        return scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal)
+    if mask is None and (not causal or T == S or T == 1):  # the last query sees all keys
+        return scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal and T == S)
     allowed = torch.ones(T, S, dtype=torch.bool, device=q.device)
     allowed = allowed.tril(S - T) if causal else allowed
     allowed = allowed if mask is None else allowed & mask  # (..., T, S)
@@ -161,7 +161,7 @@ class MultiHeadAttention(nn.Module):
             start = 0 if cache is None else cache.length
             q, k = self.rotary(q, start), self.rotary(k, start)
         if cache is not None:
-            k, v = cache.append(k, v)
+            k, v = cache.append(torch.stack([k, v])).unbind()
         keys = None if mask is None else mask[:, None, None]  # (B, 1, 1, S)
         dropout = self.dropout if self.training else 0.0
         return self.out_proj(

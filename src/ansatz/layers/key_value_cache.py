@@ -21,23 +21,37 @@ class KeyValueCache:
     """
 
     def __init__(self) -> None:
-        self.keys: Tensor | None = None  # (B, h, S, d)
-        self.values: Tensor | None = None
+        self._held: Tensor | None = None  # (2, B, h, at least S, d)
+        self.length = 0  # number of steps held
 
     @property
-    def length(self) -> int:
-        """Number of steps held."""
-        return 0 if self.keys is None else self.keys.shape[-2]
+    def keys(self) -> Tensor | None:
+        """Those of all steps, ``(B, h, S, d)``; None at first."""
+        return None if self._held is None else self._held[0, :, :, : self.length]
 
-    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Adds new steps and returns those of all steps, ``(B, h, S, d)`` each."""
-        if self.keys is not None and self.values is not None:
-            keys = torch.cat([self.keys, keys], -2)
-            values = torch.cat([self.values, values], -2)
-        self.keys, self.values = keys, values
-        return keys, values
+    @property
+    def values(self) -> Tensor | None:
+        """Like the keys."""
+        return None if self._held is None else self._held[1, :, :, : self.length]
+
+    def append(self, both: Tensor) -> Tensor:
+        """Adds keys and values of new steps and returns those of all, ``(2, B, h, S, d)``."""
+        before, self.length = self.length, self.length + both.shape[3]
+        held = self._held
+        if held is None:
+            self._held = both
+            return both
+        if torch.is_grad_enabled() and (held.requires_grad or both.requires_grad):
+            self._held = torch.cat([held[:, :, :, :before], both], 3)  # nothing is overwritten
+            return self._held
+        if held.shape[3] < self.length:  # twice the room, so that a step is moved about once
+            held = held.new_empty(*held.shape[:3], 2 * self.length, held.shape[4])
+            held[:, :, :, :before] = self._held[:, :, :, :before]  # type: ignore[index]
+            self._held = held
+        held.narrow(3, before, both.shape[3]).copy_(both)  # faster than an index for one step
+        return held.narrow(3, 0, self.length)
 
     def select(self, rows: Tensor) -> None:
         """Keeps these rows of the batch in this order, as a beam search asks for."""
-        if self.keys is not None and self.values is not None:
-            self.keys, self.values = self.keys[rows], self.values[rows]
+        if self._held is not None:
+            self._held = self._held[:, rows]

@@ -93,16 +93,17 @@ def stream_tokens(
         else:
             p = next_token_distribution(logits, temperature=temperature, top_k=top_k, top_p=top_p)
             chosen = torch.multinomial(p, 1, generator=generator).squeeze(-1)
-        chosen = torch.where(running, chosen, 0)
+        if end is not None:
+            chosen = torch.where(running, chosen, 0)
+            running = running & (chosen != end)
         yield chosen
-        running = running & (chosen != end) if end is not None else running
-        if not running.any():
+        if end is not None and not running.any():
             return
         new = chosen.unsqueeze(1)
-        values, mask = (
-            torch.cat([values, new], 1),
-            torch.cat([mask, torch.ones_like(mask[:, :1])], 1),
-        )
+        if not cache:
+            values = torch.cat([values, new], 1)
+        if mask is not None:
+            mask = torch.cat([mask, torch.ones_like(mask[:, :1])], 1)
 
 
 def generate(
@@ -159,24 +160,29 @@ def generate(
     return torch.stack(list(steps), 1)
 
 
-@torch.no_grad()
-def _last(network: GPT, values: Tensor, mask: Tensor, caches: list[KeyValueCache] | None) -> Tensor:
+def _last(
+    network: GPT, values: Tensor, mask: Tensor | None, caches: list[KeyValueCache] | None
+) -> Tensor:
     """Logits of the next token, ``(B, V)``, without dropout."""
     training = network.training
-    network.eval()
+    if training:
+        network.eval()
     try:
-        return network(values, mask, caches)[..., -1]
+        with torch.inference_mode():
+            logits = network(values, mask, caches)[..., -1]
     finally:
-        network.train(training)
+        if training:
+            network.train()
+    return logits.clone()  # a tensor like any other
 
 
 def _prompt(
     network: GPT, prompts: Tensor, mask: Tensor | None, tokens: int
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor | None]:
+    """The prompts, and their mask where any token is absent."""
     if not getattr(network, "tied", False):
         raise UsageError("generate needs a language model: gpt with each=True, outputs=vocabulary.")
-    mask = torch.ones_like(prompts, dtype=torch.bool) if mask is None else mask
-    if prompts.shape[1] == 0 or not mask[:, -1].all():
+    if prompts.shape[1] == 0 or (mask is not None and not mask[:, -1].all()):
         raise UsageError("each prompt needs a last token; put the padding on the left.")
     total = prompts.shape[1] + require_whole("tokens", tokens) - 1
     if total > network.length:
@@ -184,7 +190,7 @@ def _prompt(
             f"gpt has positions for {network.length} tokens, {total} are needed; ask for fewer "
             "tokens or shorten the prompts."
         )
-    return prompts, mask
+    return prompts, None if mask is None or mask.all() else mask
 
 
 def _search(network: GPT, prompts: Tensor, tokens: int, mask: Tensor | None, beams: int) -> Tensor:
@@ -203,6 +209,7 @@ def _search(network: GPT, prompts: Tensor, tokens: int, mask: Tensor | None, bea
             cache.select(rows)
         found = found.flatten(0, 1)[rows].view(B, picked.shape[1], -1)
         found = torch.cat([found, token.unsqueeze(-1)], -1)
-        mask = torch.cat([mask[rows], torch.ones_like(mask[rows, :1])], 1)
+        if mask is not None:
+            mask = torch.cat([mask[rows], torch.ones_like(mask[rows, :1])], 1)
         new = token.flatten().unsqueeze(1)
     return found[:, 0]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
-from ansatz.layers.attention import attention, join_heads, require_heads, split_heads
+from ansatz.layers.attention import attention, join_heads, require_heads
 from ansatz.layers.dense import drop
 from ansatz.layers.key_value_cache import KeyValueCache
 from ansatz.layers.limits import require_whole
@@ -24,7 +24,7 @@ class _Map(nn.Module):
         self.bias = nn.Parameter(torch.zeros(after))
 
     def forward(self, x: Tensor) -> Tensor:
-        return x @ self.weight + self.bias
+        return linear(x, self.weight.t(), self.bias)
 
 
 class _Attention(nn.Module):
@@ -37,9 +37,11 @@ class _Attention(nn.Module):
         self.c_proj = _Map(width, width, generator)
 
     def forward(self, x: Tensor, mask: Tensor | None, cache: KeyValueCache | None) -> Tensor:
-        q, k, v = (split_heads(part, self.heads) for part in self.c_attn(x).chunk(3, -1))
-        if cache is not None:
-            k, v = cache.append(k, v)
+        maps = self.c_attn(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        if cache is None:
+            q, k, v = maps.unbind()  # (B, h, T, d)
+        else:
+            q, (k, v) = maps[0], cache.append(maps[1:]).unbind()
         keys = None if mask is None else mask[:, None, None]
         y = attention(q, k, v, keys, causal=True, dropout=self.p if self.training else 0.0)
         return self.c_proj(join_heads(y))
@@ -73,8 +75,10 @@ class _Block(nn.Module):
         self.drop = drop(dropout)
 
     def forward(self, x: Tensor, mask: Tensor | None, cache: KeyValueCache | None) -> Tensor:
-        x = x + self.drop(self.attn(self.ln_1(x), mask, cache))
-        return x + self.drop(self.mlp(self.ln_2(x)))
+        y = self.attn(self.ln_1(x), mask, cache)
+        x = x + (self.drop(y) if self.training else y)
+        y = self.mlp(self.ln_2(x))
+        return x + (self.drop(y) if self.training else y)
 
 
 class GPT(nn.Module):
@@ -187,7 +191,8 @@ class GPT(nn.Module):
             places = torch.arange(before, before + values.shape[1], device=values.device)
         else:
             places = (mask.cumsum(1) - 1).clamp(min=0)[:, before:]
-        x = parts["drop"](parts["wte"](values) + parts["wpe"](places))
+        x = parts["wte"](values) + parts["wpe"](places)
+        x = parts["drop"](x) if self.training else x
         for number, block in enumerate(parts["h"].children()):
             x = block(x, mask, caches[number] if caches else None)
         return parts["ln_f"](x)
