@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -29,6 +28,9 @@ from ansatz.inference.samplers.density import Density, LogDensity, with_gradient
 from ansatz.inference.samplers.metric import Metric
 from ansatz.seeds import derive
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Array = NDArray[np.float64]
 DENSE = 500  # parameters up to which a whole covariance is learned
 
@@ -45,6 +47,13 @@ class Chains(NamedTuple):
         energy: ``(C, N)``; nan for samplers without momentum.
         step_size: ``(C,)``.
         max_depth: the largest depth allowed.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.inference import sample
+        >>> found = sample(lambda x: -(x**2).sum(1) / 2, torch.zeros(1), warmup=100, draws=200)
+        >>> found.summary(["x"]).index.tolist()
+        ['x']
     """
 
     draws: Tensor
@@ -56,12 +65,14 @@ class Chains(NamedTuple):
     step_size: Tensor
     max_depth: int
 
-    def summary(self, names: list[str] | None = None) -> pd.DataFrame:
+    def summary(self, names: list[str] | None = None) -> "pd.DataFrame":
         """Mean, standard deviation, quantiles, Monte-Carlo error, R-hat and effective draws.
 
         Args:
             names: of the parameters; x0, x1, ... by default.
         """
+        import pandas as pd
+
         x = self.draws.numpy()
         flat = x.reshape(-1, x.shape[2])
         low, high = np.quantile(flat, [0.05, 0.95], axis=0)
@@ -147,7 +158,7 @@ def sample(
         chains: number of chains, where ``start`` is one vector.
         warmup: draws that learn step size and metric, and are thrown away.
         draws: kept from each chain.
-        thin: of so many draws one is kept.
+        thin: one of this number of draws is kept.
         seed: of everything random; each chain of ``nuts`` has a stream of its own.
         target_accept: the acceptance probability that the step size is adapted to; ``nuts`` and
             ``hmc`` 0.8, ``mala`` takes 0.574 and ``mh`` 0.234 unless another is given.
@@ -223,7 +234,7 @@ def _given(log_density: LogDensity | None) -> LogDensity:
 
 
 class Shape(NamedTuple):
-    """A normal law near the mode."""
+    """The normal approximation at the mode."""
 
     mode: Tensor  # (D,)
     covariance: Tensor  # (D, D), the inverse Hessian of -log p
@@ -330,7 +341,7 @@ class _Chain:
         return nuts.path(self.point, how, self.draw)
 
     def take(self, path: nuts.Path) -> None:
-        """Takes a complete path: learns from it, or keeps its position."""
+        """Takes a complete path: adapts to it, or keeps its position."""
         self.point, self.done = path.point, self.done + 1
         late = self.done - self.plan.warmup
         if late > 0:
@@ -416,7 +427,7 @@ def _square_root(metric: Metric) -> Tensor:
 
 
 def _together(density: Density, start: Tensor, first: Metric, plan: _Plan) -> Chains:
-    """Chains in step, with one metric learned from all of them."""
+    """Chains in step, with one metric for all of them."""
     method: _Method = _METHODS[plan.method]
     target = plan.target if plan.target != 0.8 else method.target
     own: Any = density if plan.method != "mh" else lambda position: density(position)[0]

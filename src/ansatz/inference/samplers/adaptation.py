@@ -128,5 +128,5 @@ def windows(warmup: int) -> list[int]:
 
 
 def first_draw(warmup: int) -> int:
-    """The draws before the first window, which are not learned from."""
+    """The draws before the first window, which the metric does not use."""
     return 75 if warmup >= 150 else int(0.15 * warmup)
