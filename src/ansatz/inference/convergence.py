@@ -40,7 +40,7 @@ def r_hat(draws: ArrayLike) -> Array:
 
 
 def ess_bulk(draws: ArrayLike) -> Array:
-    """The effective number of draws for the middle of the distribution, by the normal scores of ranks.
+    """The effective number of draws for the middle: of the ranks' normal scores.
 
     Args:
         draws: ``(C, N)``, or ``(C, N, D)`` for each of D quantities.
