@@ -7,6 +7,7 @@ from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Table, Wrong
 from ansatz.claims.claim import Figure
+from ansatz.inference.samplers import Metric, hmc, mala
 
 
 def measure(
@@ -70,10 +71,17 @@ def measure(
 
 
 def leapfrog(theta: Tensor, v: Tensor, size: float, mass: float) -> tuple[Tensor, Tensor]:
-    """Half a kick, a drift θ̇ = v / m, half a kick; the energy is θ² / 2."""
-    v = v - size / 2 * theta
-    theta = theta + size * v / mass
-    return theta, v - size / 2 * theta
+    """One step of the sampler's own, with energy θ² / 2."""
+    state = hmc.start(theta.reshape(-1, 1), potential)
+    metric = Metric.of(torch.tensor([1 / mass], dtype=torch.float64))
+    size_of_all = torch.tensor([[size]], dtype=torch.float64)
+    end, speed = hmc.leapfrog(state, v.reshape(-1, 1), potential, size_of_all, metric, 1)
+    return end.position.reshape(theta.shape), speed.reshape(theta.shape)
+
+
+def potential(theta: Tensor) -> tuple[Tensor, Tensor]:
+    """log p = -θ² / 2 and its slope."""
+    return -(theta**2).sum(1) / 2, -theta
 
 
 def explicit_euler(theta: Tensor, v: Tensor, size: float, mass: float) -> tuple[Tensor, Tensor]:
@@ -102,14 +110,15 @@ def variance(generator: torch.Generator, chains: int, test: bool, *, moves: int 
 
     Without the test the fixed point is 1 / (1 - 1/4) = 4/3, the shadow energy's variance.
     """
-    theta = torch.zeros(chains, dtype=torch.float64)
+    state = mala.start(torch.zeros(chains, 1, dtype=torch.float64), potential)
+    metric, one = Metric.of(torch.ones(1, dtype=torch.float64)), torch.ones(1, 1).double()
     for _ in range(moves):
-        v = torch.randn(chains, generator=generator, dtype=torch.float64)
-        new, speed = leapfrog(theta, v, 1.0, 1.0)
-        change = (theta**2 + v**2 - new**2 - speed**2) / 2
-        chance = torch.rand(chains, generator=generator, dtype=torch.float64)
-        theta = torch.where(chance.log() < change, new, theta) if test else new
-    return float((theta**2).mean())
+        if test:  # one leapfrog step is the proposal of Langevin's sampler
+            state, _ = mala.step(state, potential, mala.Settings(one[0], metric), generator)
+        else:
+            v = metric.draw(state.position, generator)
+            state, _ = hmc.leapfrog(state, v, potential, one, metric, 1)
+    return float((state.position**2).mean())
 
 
 def draw(paper: Figure, finding: Finding) -> None:
