@@ -7,6 +7,7 @@ import numpy as np
 
 from ansatz.data.bundles import BUNDLES
 from ansatz.data.download import find_bundle
+from ansatz.data.files import read_bytes
 from ansatz.data.table import read_table
 from ansatz.errors import DataError
 
@@ -23,6 +24,8 @@ def read(row: Row) -> dict[str, Any]:
         return _with_splits(row["name"], names, paths)
     if row["name"] == "adult":
         return _adult(names, paths)
+    if row["columns"] == "pairs":
+        return {"frame": _pairs(paths)}
     if row["columns"] == "text":
         return {"frame": _sentences(row["target"], paths)}
     if paths[0].suffix == ".npz":
@@ -74,6 +77,20 @@ def _sentences(target: str, paths: list[Path]) -> Any:
     parts = [
         pd.DataFrame({"text": path.read_text("cp1252").splitlines(), target: path.suffix[1:]})
         for path in paths
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _pairs(paths: list[Path]) -> Any:
+    """A sentence in every line of a file, its translation in the same line of the next."""
+    import pandas as pd
+
+    texts = [read_bytes(path).decode("utf-8").removesuffix("\n").split("\n") for path in paths]
+    parts = [
+        pd.DataFrame({"source": source, "target": target, "part": part})
+        for source, target, part in zip(
+            texts[0::2], texts[1::2], ("train", "validation", "test"), strict=True
+        )
     ]
     return pd.concat(parts, ignore_index=True)
 

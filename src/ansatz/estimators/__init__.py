@@ -9,3 +9,4 @@ from ansatz.fitting.saved import load as load
 from ansatz.fitting.saved import save as save
 from ansatz.estimators.segmenter import Segmenter as Segmenter
 from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
+from ansatz.estimators.translator import Translator as Translator

@@ -15,7 +15,7 @@ from ansatz.fitting.options.option import (
     refuse_weights_file,
     words,
 )
-from ansatz.fitting.options.sequence import SequenceOptions
+from ansatz.fitting.options.sequence import PairOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
 SEARCH = "The search"
@@ -489,7 +489,7 @@ class FitOptions(
     RowOptions,
     VectorOptions,
     GridOptions,
-    SequenceOptions,
+    PairOptions,
     PlaceOptions,
     RunOptions,
     TrainingRunOptions,
@@ -524,7 +524,7 @@ class TuneOptions(
     RowOptions,
     VectorOptions,
     GridOptions,
-    SequenceOptions,
+    PairOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,
