@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ansatz.estimators.segmenter import Segmenter as Segmenter
     from ansatz.estimators.tagger import Tagger as Tagger
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
+    from ansatz.estimators.translator import Translator as Translator
     from ansatz.onnx.export import export as export
     from ansatz.report.compare import compare as compare
     from ansatz.symmetry.certificate import certify as certify
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
     *("Classifier", "Fit", "Ranker", "Regressor", "Segmenter", "SurvivalRegressor"),
-    "Tagger",
+    *("Tagger", "Translator"),
     *("fit", "load"),
 )
 _ELSEWHERE = {

@@ -26,6 +26,8 @@ def read(row: Row) -> dict[str, Any]:
         return _adult(names, paths)
     if row["columns"] == "tags":
         return _tagged(paths)
+    if row["columns"] == "pairs":
+        return {"frame": _pairs(paths)}
     if row["columns"] == "text":
         return {"frame": _sentences(row["target"], paths)}
     if paths[0].suffix == ".npz":
@@ -97,6 +99,20 @@ def _tagged(paths: list[Path]) -> dict[str, Any]:
         sentence += bool(rows) and rows[-1][0] == sentence
     frame = pd.DataFrame(rows, columns=["sentence", "token", "upos", "xpos", "part"])
     return {"frame": frame, "splits": split_at(cut, len(frame))}
+
+
+def _pairs(paths: list[Path]) -> Any:
+    """A sentence in every line of a file, its translation in the same line of the next."""
+    import pandas as pd
+
+    texts = [read_bytes(path).decode("utf-8").removesuffix("\n").split("\n") for path in paths]
+    parts = [
+        pd.DataFrame({"source": source, "target": target, "part": part})
+        for source, target, part in zip(
+            texts[0::2], texts[1::2], ("train", "validation", "test"), strict=True
+        )
+    ]
+    return pd.concat(parts, ignore_index=True)
 
 
 def _survival(path: Path) -> dict[str, Any]:

@@ -364,6 +364,7 @@ class Estimator(Predictor):
             self._outcomes(self._completed(X, y), len(served.raw)),
             None if weight is None else torch.from_numpy(weight),
         )
+        found |= self.model_.outcome.measure(self.model_.posterior, self._given(X, offset).rows)
         if warn and self.model_.row_keys is not None:
             mask = are_duplicates(self.model_.row_keys, self._keys_of(X, y))
             for sentence in warn_of_training_rows(int(mask.sum()), len(mask)):

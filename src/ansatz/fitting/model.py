@@ -272,7 +272,7 @@ class Model:
         """Computes every metric that applies, on the rows of a job."""
         served = self.predictive(job.rows, job.offset, notes=[] if notes is None else notes)
         found: Metrics = self.outcome.evaluate(served, job.y, job.weight)
-        return found
+        return found | self.outcome.measure(self.posterior, job.rows)
 
     def log_likelihood(self, job: Job) -> float | None:
         """Sums over the rows of a job; partial for Cox, None for a loss without a density."""

@@ -21,7 +21,7 @@ from ansatz.fitting.options.commands import (
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.option import Declared, Option, declared
-from ansatz.fitting.options.sequence import SequenceOptions, SequenceSettings
+from ansatz.fitting.options.sequence import PairOptions, SequenceOptions, SequenceSettings
 from ansatz.fitting.options.vector import VectorOptions, VectorSettings
 from ansatz.registry import load
 
@@ -300,6 +300,7 @@ _OWNERS = (
     Owner("vector", (VectorOptions, ValidationOptions), (VectorSettings,), "tables"),
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner("sequence", (SequenceOptions,), (SequenceSettings,), "texts or sequences"),
+    Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),

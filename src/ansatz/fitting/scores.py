@@ -152,17 +152,25 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
         posterior, messages = outcome.baseline(structure, likelihood, learn, task.settings.seed)
         if posterior is not None:  # the network's own notes are the same
             answers["linear"] = lambda job: posterior.predictive(job.rows, job.offset, notes=[])
-    answers["constant"] = lambda job: constant_predictive(likelihood, learn, job)
+    answers["constant"] = lambda job: (
+        outcome.constant(model, likelihood, learn, job)
+        or constant_predictive(likelihood, learn, job)
+    )
     more, added = outcome.baselines(structure, likelihood, learn, task.settings.seed)
     messages += added
     for name, each in more.items():
         answers[name] = functools.partial(_answer, each)
 
+    posteriors = {"metrics": model.posterior, **more}
+
     def evaluate(job: Job) -> dict[str, Metrics]:
-        return {
+        found = {
             name: outcome.evaluate(answer(job), job.y, job.weight)
             for name, answer in answers.items()
         }
+        for name, each in posteriors.items():
+            found[name] |= outcome.measure(each, job.rows)
+        return found
 
     found, everything = evaluate(test), structure.jobs(test)
     if everything is not None:

@@ -110,3 +110,4 @@ from ansatz.likelihoods.zero_one_inflated_beta import ZeroOneInflatedBeta as Zer
 from ansatz.likelihoods.zero_one_inflated_beta import (
     ZeroOneInflatedBetaDistribution as ZeroOneInflatedBetaDistribution,
 )
+from ansatz.likelihoods.autoregressive import Autoregressive as Autoregressive

@@ -13,6 +13,7 @@ Dispersion = Literal["constant", "predicted"]
 registry = Registry(
     "likelihood",
     {
+        "autoregressive": "ansatz.likelihoods.autoregressive:Autoregressive",
         "barron": "ansatz.likelihoods.barron:Barron",
         "bernoulli": "ansatz.likelihoods.bernoulli:Bernoulli",
         "beta": "ansatz.likelihoods.beta:Beta",

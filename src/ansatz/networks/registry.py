@@ -19,6 +19,7 @@ registry = Registry(
         "bag": "ansatz.networks.bag:Bag",
         "densenet121": "ansatz.networks.densenet:DenseNet121",
         "distilbert": "ansatz.networks.distilbert:DistilBERT",
+        "encoder_decoder": "ansatz.networks.encoder_decoder:EncoderDecoder",
         "fcn": "ansatz.networks.fcn:FCN",
         "googlenet": "ansatz.networks.googlenet:GoogLeNet",
         "gru": "ansatz.networks.recurrent:GRUNetwork",

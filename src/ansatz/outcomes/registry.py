@@ -11,6 +11,7 @@ registry = Registry(
         "ranking": "ansatz.outcomes.ranking:Ranking",
         "mask": "ansatz.outcomes.mask:Mask",
         "tag": "ansatz.outcomes.tag:Tags",
+        "translate": "ansatz.outcomes.translation.outcome:Translation",
     },
 )
 CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
@@ -20,12 +21,13 @@ claims = {
     **dict.fromkeys(CLASS_LIKELIHOODS, "class"),
     **dict.fromkeys(SURVIVAL_LIKELIHOODS, "survival"),
     "plackett_luce": "ranking",
+    "autoregressive": "translate",
 }
 # How an outcome is recognized where nobody names it: by an option, by the end of a file's name.
-by_option: dict[str, str] = {}
+by_option: dict[str, str] = {"translation": "translate"}
 by_file: dict[str, str] = {".conllu": "tag", ".conll-u": "tag"}
 # The structure of outcomes that are found in x itself or in the order of its rows.
-on_structure: dict[str, str] = {"tag": "sequence"}
+on_structure: dict[str, str] = {"tag": "sequence", "translate": "pairs"}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

@@ -79,7 +79,8 @@ def _fit_baselines(evidence: Evidence) -> Baselines:
             notes += added
         except (AnsatzError, ValueError, RuntimeError) as error:
             notes.append(f"The linear model of {likelihood.name} could not be fitted: {error}")
-    constant = constant_predictive(likelihood, learn, test)
+    constant = model.outcome.constant(model, likelihood, learn, test)
+    constant = constant or constant_predictive(likelihood, learn, test)
     forecasts.append(forecast_of(evidence, "constant", constant))
     others, own = model.outcome.baselines(*how)
     for name, each in others.items():

@@ -8,10 +8,16 @@ registry = Registry(
         "vector": "ansatz.structures.vector.structure:Vector",
         "grid": "ansatz.structures.grid.structure:Grid",
         "sequence": "ansatz.structures.sequence.structure:SequenceStructure",
+        "pairs": "ansatz.structures.pairs.structure:PairStructure",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
-claims = {"image": "grid", "text_column": "sequence", "identifier": "sequence"}
+claims = {
+    "image": "grid",
+    "text_column": "sequence",
+    "identifier": "sequence",
+    "translation": "pairs",
+}
 recognizers = {
     "sequence": "ansatz.structures.sequence.recognition:recognizes_data",
     "grid": "ansatz.data.grids:is_grids",

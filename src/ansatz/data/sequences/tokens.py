@@ -60,6 +60,17 @@ class Tokens:
         """The tokens of one text."""
         return list(self.tokenizer.encode(text).tokens)
 
+    def text(self, codes: Sequence[int]) -> str:
+        """The text of some codes: parts of words are joined, words stand between spaces."""
+        names = [str(self.tokenizer.id_to_token(code)) for code in codes if code]
+        kind = type(self.tokenizer.model).__name__
+        if kind == "BPE":
+            return str(_library().decoders.ByteLevel().decode(names)).strip()
+        if kind == "WordPiece":
+            return str(_library().decoders.WordPiece().decode(names))
+        between = "" if all(len(name) == 1 or name == SPECIAL[1] for name in names) else " "
+        return between.join(names)
+
     def state(self) -> Any:
         """The content of a ``tokenizer.json``."""
         return json.loads(self.tokenizer.to_str())

@@ -189,6 +189,12 @@ class Outcome(Protocol):
         """Further simple models to stand beside a network by name, and notes on them."""
         return {}, []
 
+    def constant(
+        self, model: "Model", likelihood: Likelihood, learn: "Job", test: "Job"
+    ) -> Predictive | None:
+        """The constant model of ``learn`` at the rows of ``test``; None for the likelihood's."""
+        return None
+
     def begin(self, likelihood: Likelihood, job: "Job") -> None:
         """Takes note of the training outcomes before a fit."""
 
@@ -208,6 +214,10 @@ class Outcome(Protocol):
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
         """Every metric that applies; None where undefined."""
         ...
+
+    def measure(self, posterior: "Posterior", rows: Any) -> Metrics:
+        """Further metrics, of answers that a predictive does not hold: texts that are written."""
+        return {}
 
     def point(self, predictive: Predictive) -> NDArray[Any]:
         """One answer for each row, as ``predict`` gives it; ``predictive`` as the model has it."""

@@ -15,7 +15,7 @@ from ansatz.fitting.options.option import (
     refuse_weights_file,
     words,
 )
-from ansatz.fitting.options.sequence import SequenceOptions
+from ansatz.fitting.options.sequence import PairOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
 SEARCH = "The search"
@@ -507,7 +507,7 @@ class FitOptions(
     ValidationOptions,
     VectorOptions,
     GridOptions,
-    SequenceOptions,
+    PairOptions,
     PlaceOptions,
     RunOptions,
     TrainingRunOptions,
@@ -542,7 +542,7 @@ class TuneOptions(
     RowOptions,
     VectorOptions,
     GridOptions,
-    SequenceOptions,
+    PairOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,

@@ -62,3 +62,18 @@ class SequenceSettings(TypedDict, total=False):
     tokens: Annotated[Kind, _TOKENS]
     length: Annotated[int, _LENGTH]
     vocabulary: Annotated[int, _VOCABULARY]
+
+
+class PairOptions(SequenceOptions, total=False):
+    """The options of pairs of texts, or of images and texts."""
+
+    translation: Annotated[
+        str | None,
+        Option(
+            "A file whose line k is the translation of line k of the data.",
+            TEXTS,
+            metavar="FILE",
+            limits={"min_length": 1},
+            reader=True,
+        ),
+    ]

@@ -184,7 +184,9 @@ Encoder = TextEncoder | SentenceEncoder | SignalEncoder | VisitEncoder
 ALL_LEVELS = 10**6  # of a column of a long table: indicators, however many
 
 
-def fit_encoder(rows: Texts | Sentences | Sequences | Visits, options: Mapping[str, Any]) -> Encoder:
+def fit_encoder(
+    rows: Texts | Sentences | Sequences | Visits, options: Mapping[str, Any]
+) -> Encoder:
     """An encoder of the training rows."""
     if isinstance(rows, Visits):
         columns = infer_columns(rows.frame)
@@ -206,8 +208,9 @@ def fit_encoder(rows: Texts | Sentences | Sequences | Visits, options: Mapping[s
         raise DataError("all texts are empty.")
     from ansatz.data.sequences.tokens import default_kind
 
-    kind = options.get("tokens") or default_kind(texts)
-    tokens = Tokens.learn(texts, kind=kind, vocabulary=options.get("vocabulary") or 30_000)
+    made: Tokens | None = options.get("tokens_made")  # with the texts of another language
+    kind = options.get("tokens") or ("bpe" if made else default_kind(texts))
+    tokens = made or Tokens.learn(texts, kind=kind, vocabulary=options.get("vocabulary") or 30_000)
     found = tokens.encode(texts)
     most = max(1, int(found.offsets.diff().max()))
     length = options.get("length") or min(2 * most, LENGTHS[kind])

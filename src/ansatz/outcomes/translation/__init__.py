@@ -1,0 +1,1 @@
+"""The outcome of translations and captions: a text."""

@@ -1,0 +1,1 @@
+"""Pairs: something to read, and the text that belongs to it."""
