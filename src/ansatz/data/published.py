@@ -23,6 +23,8 @@ def read(row: Row) -> dict[str, Any]:
         return _with_splits(row["name"], names, paths)
     if row["name"] == "adult":
         return _adult(names, paths)
+    if row["name"] == "tinyshakespeare":
+        return {"frame": _document(paths[0])}
     if row["columns"] == "text":
         return {"frame": _sentences(row["target"], paths)}
     if paths[0].suffix == ".npz":
@@ -76,6 +78,13 @@ def _sentences(target: str, paths: list[Path]) -> Any:
         for path in paths
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def _document(path: Path) -> Any:
+    """One text."""
+    import pandas as pd
+
+    return pd.DataFrame({"text": [path.read_text("utf-8")]})
 
 
 def _survival(path: Path) -> dict[str, Any]:

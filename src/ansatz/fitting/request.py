@@ -296,6 +296,7 @@ _OWNERS = (
     Owner("vector", (VectorOptions,), (VectorSettings,), "tables"),
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner("sequence", (SequenceOptions,), (SequenceSettings,), "texts or sequences"),
+    Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),

@@ -9,6 +9,7 @@ registry = Registry(
         "class": "ansatz.outcomes.classes:Classes",
         "survival": "ansatz.outcomes.survival:SurvivalTime",
         "ranking": "ansatz.outcomes.ranking:Ranking",
+        "language": "ansatz.outcomes.next_token:NextToken",
         "mask": "ansatz.outcomes.mask:Mask",
     },
 )
@@ -24,7 +25,7 @@ claims = {
 by_option: dict[str, str] = {}
 by_file: dict[str, str] = {}
 # The structure of outcomes that are found in x itself or in the order of its rows.
-on_structure: dict[str, str] = {}
+on_structure: dict[str, str] = {"language": "passage"}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

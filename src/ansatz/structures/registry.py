@@ -8,6 +8,7 @@ registry = Registry(
         "vector": "ansatz.structures.vector.structure:Vector",
         "grid": "ansatz.structures.grid.structure:Grid",
         "sequence": "ansatz.structures.sequence.structure:SequenceStructure",
+        "passage": "ansatz.structures.passage.structure:PassageStructure",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
