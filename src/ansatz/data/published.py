@@ -28,6 +28,8 @@ def read(row: Row) -> dict[str, Any]:
         return _tagged(paths)
     if row["columns"] == "pairs":
         return {"frame": _pairs(paths)}
+    if row["name"] == "tinyshakespeare":
+        return {"frame": _document(paths[0])}
     if row["columns"] == "text":
         return {"frame": _sentences(row["target"], paths)}
     if paths[0].suffix == ".npz":
@@ -113,6 +115,13 @@ def _pairs(paths: list[Path]) -> Any:
         )
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def _document(path: Path) -> Any:
+    """One text."""
+    import pandas as pd
+
+    return pd.DataFrame({"text": [path.read_text("utf-8")]})
 
 
 def _survival(path: Path) -> dict[str, Any]:

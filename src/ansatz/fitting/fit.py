@@ -8,6 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ansatz import outcomes
 from ansatz.errors import UsageError
 from ansatz.fitting.choice import LikelihoodChoice, choose_likelihood
 from ansatz.fitting.drift import note_on_drift
@@ -74,7 +75,8 @@ def fit_request(asked: Request) -> Fit:
         test = request.options["test"]
         own = test is None and request.options["folds"] is None and problem.has_own_test
         if test is None:
-            test = 0.2 if problem.rows.has_features else 0.0
+            share = outcomes.registry.get(problem.kind).test_share
+            test = share if problem.rows.has_features else 0.0
         run.fingerprint = fingerprint(problem, task, test=test, folds=request.options["folds"])
         finished = run.finished()
         if finished is not None:
@@ -101,8 +103,7 @@ def _fit(
     holdout = holdout_share(job, task, share)  # of the likelihood before rows choose one
     rows = task.structure.split(problem, task, job, share)
     if rows is None:
-        parts = task.outcome.split(job, task, share)
-        rows = SplitJob.of(job, parts or split(job, task, share, seed, given=own))
+        rows = SplitJob.of(job, split(job, task, share, seed, given=own))
     # Folds that cannot be made are refused before training.
     number = None if folds is None else folds_of(job, task, folds, seed)
     progress = request.options["progress"]

@@ -219,12 +219,13 @@ def reading(request: Request) -> AbstractContextManager[Problem]:
 def how(request: Request) -> dict[str, Any]:
     """The options with which a structure reads the data of a request."""
     options = request.options
+    structure: Structure = structures.create(str(options["x"]))
     return {
         "likelihood": options["likelihood"],
         "options": split_options(options["likelihood"], request.settings())[1],
         "roles": options["roles"],
         "drop": options["drop"],
-        "reader": request.reader(),
+        "reader": structure.reader(request),
         "memory": request.memory(),
     }
 

@@ -118,9 +118,10 @@ def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem
     """The table, verified by its checksums."""
     given = _find(name, provenance.source) if data is None else data
     source = TableSource.of(given)
-    asked, reader = provenance.asked.options, provenance.asked.reader()
+    asked = provenance.asked.options
+    reader = model.structure.reader(provenance.asked)
     if source.kind != "file":  # other options are in the rows
-        reader = {name: reader[name] for name in ("tiles",) if name in reader}
+        reader = {name: reader[name] for name in ("tiles", "passages") if name in reader}
     if provenance.validation is not None:
         reader["validation_data"] = _find_validation(name, provenance.validation)
     if isinstance(given, pd.DataFrame):

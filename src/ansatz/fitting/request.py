@@ -301,6 +301,7 @@ _OWNERS = (
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner("sequence", (SequenceOptions,), (SequenceSettings,), "texts or sequences"),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
+    Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),

@@ -57,6 +57,9 @@ def split(job: Job, task: Task, test: float, seed: int, *, given: bool = False) 
         seed: of the hash.
         given: take the parts that the data come in (``job.part``).
     """
+    parts = task.outcome.split(job, task, test)
+    if parts is not None:
+        return parts
     keys = row_keys(job.rows, task.outcome.content(job.y, task.settings), seed=seed)
     job = task.outcome.plain(job)  # shares are of rows, whatever their classes weigh
     if given:

@@ -40,6 +40,7 @@ from ansatz.networks.highway_network import HighwayConvolution as HighwayConvolu
 from ansatz.networks.highway_network import HighwayNetwork as HighwayNetwork
 from ansatz.networks.googlenet import Branches as Branches
 from ansatz.networks.googlenet import Inception as Inception
+from ansatz.networks.ngram import NGram as NGram
 from ansatz.networks.neocognitron import Neocognitron as Neocognitron
 from ansatz.networks.vgg import VGG11 as VGG11
 from ansatz.networks.vgg import VGG13 as VGG13

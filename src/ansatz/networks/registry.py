@@ -36,6 +36,7 @@ registry = Registry(
         "minlstm": "ansatz.networks.recurrent:MinLSTMNetwork",
         "linear_text": "ansatz.networks.linear_text:LinearText",
         "mlp": "ansatz.networks.mlp:MLP",
+        "ngram": "ansatz.networks.ngram:NGram",
         "neocognitron": "ansatz.networks.neocognitron:Neocognitron",
         "random_features": "ansatz.networks.random_features:RandomFeatureNetwork",
         "resnet18": "ansatz.networks.resnet:ResNet18",

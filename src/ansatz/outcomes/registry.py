@@ -9,6 +9,7 @@ registry = Registry(
         "class": "ansatz.outcomes.classes:Classes",
         "survival": "ansatz.outcomes.survival:SurvivalTime",
         "ranking": "ansatz.outcomes.ranking:Ranking",
+        "language": "ansatz.outcomes.next_token:NextToken",
         "mask": "ansatz.outcomes.mask:Mask",
         "tag": "ansatz.outcomes.tag:Tags",
         "translate": "ansatz.outcomes.translation.outcome:Translation",
@@ -27,7 +28,7 @@ claims = {
 by_option: dict[str, str] = {"translation": "translate"}
 by_file: dict[str, str] = {".conllu": "tag", ".conll-u": "tag"}
 # The structure of outcomes that are found in x itself or in the order of its rows.
-on_structure: dict[str, str] = {"tag": "sequence", "translate": "pairs"}
+on_structure: dict[str, str] = {"tag": "sequence", "translate": "pairs", "language": "passage"}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

@@ -9,6 +9,7 @@ registry = Registry(
         "grid": "ansatz.structures.grid.structure:Grid",
         "sequence": "ansatz.structures.sequence.structure:SequenceStructure",
         "pairs": "ansatz.structures.pairs.structure:PairStructure",
+        "passage": "ansatz.structures.passage.structure:PassageStructure",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.

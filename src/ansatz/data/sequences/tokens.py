@@ -49,6 +49,12 @@ class Tokens:
         """The number of codes."""
         return int(self.tokenizer.get_vocab_size())
 
+    @property
+    def names(self) -> list[str]:
+        """The tokens in the order of their codes."""
+        found = self.tokenizer.get_vocab()
+        return sorted(found, key=found.__getitem__)
+
     def encode(self, texts: Sequence[str]) -> Ragged:
         """The codes of each text."""
         codes = [found.ids for found in self.tokenizer.encode_batch_fast(list(texts))]

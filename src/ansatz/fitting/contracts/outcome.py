@@ -61,6 +61,8 @@ class Outcome(Protocol):
     plural: ClassVar[str] = "numbers"  # what outcomes are called
     labels_are: ClassVar[str] = "classes"  # what labels are called
     is_censored: ClassVar[bool] = False  # whether an outcome may be known in part
+    test_share: ClassVar[float] = 0.2  # of the rows, where nothing else is asked for
+    solved: ClassVar[frozenset[str]] = frozenset()  # networks that ``solve`` fits itself
     axis: ClassVar[str] = "row"  # where it sits: on an example, or on its elements
     has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
     is_quantity: ClassVar[bool] = True  # whether outcomes are numbers that vary

@@ -114,6 +114,10 @@ class Structure(Protocol):
         """Reads data and decides what is predicted."""
         ...
 
+    def reader(self, request: "Request") -> dict[str, Any]:
+        """The options of a request that its data are read with."""
+        return request.reader()
+
     def reading(
         self, request: "Request", how: Mapping[str, Any]
     ) -> "AbstractContextManager[Problem]":

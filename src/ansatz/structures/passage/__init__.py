@@ -1,0 +1,1 @@
+"""Passages of documents: each token is predicted from those before it."""
