@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ansatz.data.sequences.documents import read_documents, split_documents
 from ansatz.data.sequences.passages import Passages, passages
 from ansatz.data.sequences.tokens import Kind, Tokens
-from ansatz.data.sequences.windows import WindowSource
+from ansatz.data.sequences.passage_source import PassageSource
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
@@ -147,7 +147,7 @@ class PassageStructure(SequenceStructure):
     def source(self, job: Job, encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
         """Windows at random places; to stop the training, one after the other."""
         rows: Any = job.rows
-        return WindowSource(
+        return PassageSource(
             rows,
             feed.recipe.batch_size or len(rows),
             seed=derive(feed.seed, "rows"),

@@ -10,7 +10,7 @@ from ansatz.data.sequences.passages import Passages, read_codes
 from ansatz.seeds import generator
 
 
-class WindowSource:
+class PassageSource:
     """Windows of ``context`` tokens from the runs of passages.
 
     In training, an epoch has as many windows of each run as cover it once, in a new order and at
