@@ -16,6 +16,7 @@ from ansatz.fitting.options.option import (
     words,
 )
 from ansatz.fitting.options.sequence import SequenceOptions
+from ansatz.fitting.options.transfer import AdapterOptions, TransferOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
 SEARCH = "The search"
@@ -490,6 +491,8 @@ class FitOptions(
     VectorOptions,
     GridOptions,
     SequenceOptions,
+    TransferOptions,
+    AdapterOptions,
     PlaceOptions,
     RunOptions,
     TrainingRunOptions,
@@ -525,6 +528,8 @@ class TuneOptions(
     VectorOptions,
     GridOptions,
     SequenceOptions,
+    TransferOptions,
+    AdapterOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,
