@@ -214,4 +214,4 @@ class GPT(nn.Module):
             return head(h[:, -1])
         steps = torch.arange(mask.shape[1], device=mask.device)
         last = (steps * mask).amax(1)  # of the present tokens
-        return head(h[torch.arange(len(h), device=h.device), last])
+        return head(h[torch.arange(h.shape[0], device=h.device), last])

@@ -47,7 +47,7 @@ def require_codes(owner: str, vocabulary: int, length: int, values: Tensor) -> N
         raise UsageError(
             f"{owner} has positions for {length} tokens, got {values.shape[1]}; shorten the texts."
         )
-    if values.is_meta or not values.numel():
+    if torch.compiler.is_exporting() or values.is_meta or not values.numel():
         return
     low, high = (int(end) for end in values.aminmax())
     if low < 0 or high >= vocabulary:

@@ -50,7 +50,7 @@ def _config(folder: Path) -> Mapping[str, Any]:
 
 
 def _word_piece(path: Path, config: Mapping[str, Any]) -> Any:
-    """BERT's pieces: the longest that fits, from left to right."""
+    """BERT's parts of words: the longest that fits, from left to right."""
     kinds = library()
     words = _text(path).split("\n")
     vocabulary = {word.rstrip("\r"): code for code, word in enumerate(words) if word.rstrip("\r")}
@@ -80,7 +80,7 @@ _SPECIAL = ("unk", "cls", "sep", "pad", "mask")
 
 
 def _byte_pairs(folder: Path, config: Mapping[str, Any]) -> Any:
-    """GPT-2's pieces: pairs of bytes joined in the order of the merges; no special tokens."""
+    """GPT-2's tokens: pairs of bytes joined in the order of the merges; no special tokens."""
     kinds = library()
     vocabulary = read_json(folder / "vocab.json")
     codes = vocabulary.values() if isinstance(vocabulary, Mapping) else [None]

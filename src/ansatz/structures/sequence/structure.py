@@ -245,8 +245,10 @@ class SequenceStructure(TensorStructure):
         return export_folder(model, folder, merged=merged)
 
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
-        """None: tokens are made outside a graph."""
-        return None
+        """Codes of tokens, or numbers, with a mask: tokens are made outside a graph."""
+        from ansatz.structures.sequence.export import SequenceExporter
+
+        return SequenceExporter(encoder)
 
 
 def _filled(raw: Tensor, longest: int) -> Tensor:
