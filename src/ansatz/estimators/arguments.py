@@ -81,9 +81,12 @@ class Arguments(TypedDict, total=False):
             ``"wordpiece"``; words if not given, characters where texts have no spaces.
         vocabulary: different tokens at most; 30,000 if not given.
         length: tokens of a text that are read; 512 words or 2,048 characters if not given.
-        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with.
+        pretrained: a file of weights, ``.safetensors`` or ``.pth``, that the network begins with;
+            for texts a folder of Hugging Face, which decides the network and its tokens.
         freeze: ``"backbone"`` trains the last layer alone; a number freezes that many groups
             of layers from the input on; a list of epochs wakes one group at each, the last first.
+        adapter: ``"lora"`` trains low-rank changes of the attention's maps and the last map alone;
+            their rank is ``network_options={"rank": 8}``.
         warm_start: begin the next ``fit`` at the weights of the last.
         random_state: one seed decides split, initial weights, order and dropout. None draws it
             from numpy's global generator.
@@ -138,6 +141,7 @@ class Arguments(TypedDict, total=False):
     length: int | None
     pretrained: str | Path | None
     freeze: str | int | Sequence[int] | None
+    adapter: str | None
     warm_start: bool
     random_state: int | np.random.RandomState | None
     n_jobs: int | None

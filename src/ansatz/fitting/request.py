@@ -22,6 +22,12 @@ from ansatz.fitting.options.commands import (
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.sequence import PairOptions, SequenceOptions, SequenceSettings
+from ansatz.fitting.options.transfer import (
+    AdapterOptions,
+    AdapterSettings,
+    TransferOptions,
+    TransferSettings,
+)
 from ansatz.fitting.options.vector import VectorOptions, VectorSettings
 from ansatz.registry import load
 
@@ -288,20 +294,32 @@ class Owner(NamedTuple):
         tables: of options that have a name in ``ansatz.fit`` and on the command line.
         settings: tables of those that ``--set`` takes.
         data: for a structure, what such data are called.
+        serves: the structures that have these options, where it is none itself.
     """
 
     name: str
     tables: tuple[type, ...] = ()
     settings: tuple[type, ...] = ()
     data: str | None = None
+    serves: tuple[str, ...] = ()
+
+    def concerns(self, structure: str) -> bool:
+        """Tests whether data of a structure have its options."""
+        return structure == self.name or structure in self.serves
 
 
 _OWNERS = (
     Owner("vector", (VectorOptions, ValidationOptions), (VectorSettings,), "tables"),
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
-    Owner("sequence", (SequenceOptions,), (SequenceSettings,), "texts or sequences"),
+    Owner(
+        "sequence",
+        (SequenceOptions, AdapterOptions),
+        (SequenceSettings, AdapterSettings),
+        "texts or sequences",
+    ),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
+    Owner("transfer", (TransferOptions,), (TransferSettings,), "images", ("grid", "sequence")),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),
@@ -325,7 +343,7 @@ def fit_settings() -> frozenset[str]:
 
 def settings_with(structure: str) -> frozenset[str]:
     """Lists the options that ``--set`` takes where x is of a structure."""
-    others = [name for name, each in OWNERS.items() if each.data and name != structure]
+    others = [name for name, each in OWNERS.items() if each.data and not each.concerns(structure)]
     return fit_settings().difference(*map(settings_of, others))
 
 
@@ -335,20 +353,25 @@ def refuse_foreign(
     """Refuses options that belong to another structure than the one that x has."""
     own = OWNERS.get(structure, Owner(structure))
     mine = {
-        name for table in (own.settings if settings else own.tables) for name in declared(table)
+        name
+        for each in (own, *OWNERS.values())
+        if each.concerns(structure)
+        for table in (each.settings if settings else each.tables)
+        for name in declared(table)
     }
     for name in names:
         if name in mine:
             continue
         for owner, each in OWNERS.items():
-            if each.data is None or owner == structure:
+            if each.data is None or each.concerns(structure):
                 continue
             for table in each.settings if settings else each.tables:
                 if name in declared(table):
                     flag = declared(table)[name].option.flag(name)
                     spelled = f"'{name}'" if flag == f"--{name}" else f"'{name}' ({flag})"
                     known = own.data or f"of structure {structure}"
-                    advice = "" if fitted else f", or give --x {owner} if that is what they are"
+                    kind = (each.serves or (owner,))[0]
+                    advice = "" if fitted else f", or give --x {kind} if that is what they are"
                     raise UsageError(
                         f"{spelled} is an option of {each.data}, and these are {known}: leave it "
                         f"out{advice}."

@@ -14,7 +14,7 @@ from ansatz import inference, likelihoods, networks, outcomes, structures
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.inference import Inference
 from ansatz.fitting.contracts.outcome import Outcome
-from ansatz.fitting.contracts.structure import Facts, Structure
+from ansatz.fitting.contracts.structure import Beginning, Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe, one_line
 from ansatz.fitting.recipe_options import RecipeOptions
@@ -210,7 +210,7 @@ class Settings:
 
 
 # Options that steer the training of one network, besides those of its encoder.
-STEERING = {*RecipeOptions._fields, "warm_start", "pretrained", "freeze"} - {"bins"}
+STEERING = {*RecipeOptions._fields, "warm_start", "pretrained", "freeze", "adapter"} - {"bins"}
 STEERING |= {"teacher", "teacher_temperature", "teacher_weight", "callbacks", "recompute"}
 
 
@@ -308,7 +308,10 @@ class Task(NamedTuple):
     # The network and its recipe.
 
     def network(self, target: TargetSpec) -> str | nn.Module:
-        """The network asked for, or the default of the structure."""
+        """The network asked for, or that of given weights, or the default of the structure."""
+        begin = self.structure.beginning(self.settings.options)
+        if begin is not None:
+            return _given_network(begin, self.settings.network)
         if self.settings.network == "auto":
             return self.outcome.network(self.structure)
         if self.settings.is_linear:
@@ -343,6 +346,8 @@ class Task(NamedTuple):
             base = self.default_recipe(self.facts(job))
             network = self.network(job.target)
             base = self.structure.settle(base, job, network, settings.network_options)
+            begin = self.structure.beginning(settings.options)
+            base = base if begin is None else begin.recipe(base, job.mass)
             own = job.part is not None and "validation" in job.part
             if own and job.valid is not None and base.members == 1:
                 # The data's own stop the fit: passes are over the others.
@@ -362,7 +367,9 @@ class Task(NamedTuple):
         self.refuse(network)
         own = network_options
         if own is None:
+            begin = self.structure.beginning(self.settings.options)
             own = self.structure.network_options(network, recipe, job.rows.spec)
+            own = own if begin is None else {**own, **begin.options}
             own = {**own, **self.outcome.network_options(network), **self.settings.network_options}
         return TrainingPlan(
             self.structure,
@@ -422,8 +429,18 @@ def network_of(request: Request, problem: "Problem") -> str:
     """The network that a request names, or the default of its structure."""
     structure: Structure = structures.create(str(request.options["x"]))
     outcome = outcomes.registry.get(problem.kind)
+    begin = structure.beginning(request.settings())
+    if begin is not None:
+        return str(_given_network(begin, request.options["network"] or "auto"))
     default = outcome.network(structure) if problem.rows.has_features else "linear"
     return request.options["network"] or str(default)
+
+
+def _given_network(begin: Beginning, asked: str | nn.Module) -> str | nn.Module:
+    """The network of given weights; another one is refused."""
+    if asked in ("auto", begin.network):
+        return begin.network
+    raise UsageError(f"the pretrained weights are those of a {begin.network}: leave network out.")
 
 
 def split_options(

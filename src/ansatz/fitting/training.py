@@ -215,7 +215,7 @@ def _begin(
     # Weights of a file are for the beginning: a fit that goes on does not load them again.
     file = plan.options.get("pretrained") if start is None else None
     frozen = plan.options.get("freeze")
-    asked = file is not None or frozen is not None
+    asked = file is not None or frozen is not None or plan.options.get("adapter") is not None
     transfer = begin_transfer(module, plan, file, frozen) if asked else Transfer()
     step = build_step(
         module,

@@ -8,6 +8,7 @@ from torch import nn
 
 from ansatz.fitting.task import TrainingPlan
 from ansatz.networks import discriminative_groups, freeze, load_weights
+from ansatz.networks.transfer import freeze_but_adapters
 from ansatz.training import Callback, Unfreezing
 
 
@@ -22,8 +23,12 @@ class Transfer(NamedTuple):
 def begin_transfer(network: nn.Module, plan: TrainingPlan, file: Any, frozen_part: Any) -> Transfer:
     """Loads weights from a file and freezes layers of a fresh network, in place."""
     notes: list[str] = []
+    begin = plan.structure.beginning(plan.options)
     if file is not None:
-        notes.append(f"{load_weights(network, file, channels='repeat')}.")
+        loaded: object = (
+            load_weights(network, file, channels="repeat") if begin is None else begin.load(network)
+        )
+        notes.append(f"{loaded}.")
     callbacks: tuple[Callback, ...] = ()
     if isinstance(frozen_part, Sequence) and not isinstance(frozen_part, str):
         callbacks = (Unfreezing(network, list(frozen_part)),)
@@ -39,5 +44,9 @@ def begin_transfer(network: nn.Module, plan: TrainingPlan, file: Any, frozen_par
                 stacklevel=2,
             )
         notes.append(f"groups of layers that stay as they began: {frozen}.")
-    groups = discriminative_groups(network, plan.recipe.learning_rate)
+    adapters = freeze_but_adapters(network)
+    if adapters:
+        notes.append(f"low-rank changes of {adapters} maps and the last maps are trained.")
+    factor = 2.6 if begin is None else 1.0 if adapters else begin.rate_factor
+    groups = discriminative_groups(network, plan.recipe.learning_rate, factor=factor)
     return Transfer(groups, callbacks, tuple(notes))

@@ -1,5 +1,9 @@
 """Low-rank changes of a trained linear map."""
 
+import copy
+from collections.abc import Collection
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -16,7 +20,8 @@ class LoRA(nn.Module):
     B starts at 0, so that the outputs begin unchanged; only r (D + K) numbers are trained.
 
     Args:
-        linear: the map to adapt; its weights are frozen in place.
+        linear: the map to adapt, or one of a GPT-2, whose weight is the transpose; its weights are
+            frozen in place.
         rank: :math:`r`.
         alpha: :math:`\alpha`; r when not given.
         generator: where A is drawn from; torch's global one when not given.
@@ -38,31 +43,64 @@ class LoRA(nn.Module):
 
     def __init__(
         self,
-        linear: nn.Linear,
+        linear: nn.Module,
         rank: int = 8,
         *,
         alpha: float | None = None,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        require_whole("rank of LoRA", rank, high=min(linear.in_features, linear.out_features))
+        inputs, outputs = int(linear.in_features), int(linear.out_features)  # type: ignore[arg-type]
+        require_whole("rank of LoRA", rank, high=min(inputs, outputs))
         self.scale = require_positive("alpha of LoRA", rank if alpha is None else alpha) / rank
         self.linear = linear.requires_grad_(False)
-        A = linear.weight.new_empty(rank, linear.in_features)
-        self.A = nn.Parameter(draw_normal(A, linear.in_features**-0.5, generator))
-        self.B = nn.Parameter(linear.weight.new_zeros(linear.out_features, rank))
+        weight = linear.get_parameter("weight")
+        A = weight.new_empty(rank, inputs)
+        self.A = nn.Parameter(draw_normal(A, inputs**-0.5, generator))
+        self.B = nn.Parameter(weight.new_zeros(outputs, rank))
 
     def forward(self, x: Tensor) -> Tensor:
         return self.linear(x) + self.scale * (x @ self.A.T @ self.B.T)
 
-    def merge(self) -> nn.Linear:
-        """A plain linear map with the same outputs, W + (alpha / r) B A."""
-        weight = self.linear.weight.detach() + self.scale * (self.B @ self.A).detach()
-        merged = nn.Linear(
-            self.linear.in_features, self.linear.out_features, self.linear.bias is not None,
-            device="meta",
-        )  # fmt: skip
-        merged.weight = nn.Parameter(weight)
-        if self.linear.bias is not None:
-            merged.bias = nn.Parameter(self.linear.bias.detach().clone())
+    def merge(self) -> nn.Module:
+        """A plain map with the same outputs, W + (alpha / r) B A."""
+        merged = copy.deepcopy(self.linear).requires_grad_()
+        change = self.scale * (self.B @ self.A).detach()
+        weight = merged.get_parameter("weight")
+        weight.data += change.T if getattr(self.linear, "transposed", False) else change
         return merged
+
+
+def adapt(network: nn.Module, names: Collection[str], rank: int, **options: Any) -> nn.Module:
+    """Puts :class:`LoRA` in the place of the maps of these names, wherever they are.
+
+    Args:
+        network: changed in place.
+        names: of the maps, without the path to them.
+        rank: of the changes; 0 leaves the network as it is.
+        options: ``alpha`` and ``generator`` of :class:`LoRA`.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.lora import adapt
+        >>> adapt(torch.nn.Sequential(torch.nn.Linear(3, 4)), ["0"], 2)[0]
+        LoRA(
+          (linear): Linear(in_features=3, out_features=4, bias=True)
+        )
+    """
+    if require_whole("rank", rank, low=0):
+        for parent in list(network.modules()):
+            for name, part in list(parent.named_children()):
+                if name in names:
+                    parent.add_module(name, LoRA(part, rank, **options))
+    return network
+
+
+def merge(network: nn.Module) -> nn.Module:
+    """A copy of a network with plain maps in the place of every :class:`LoRA`."""
+    found = copy.deepcopy(network)
+    for parent in list(found.modules()):
+        for name, part in list(parent.named_children()):
+            if isinstance(part, LoRA):
+                parent.add_module(name, part.merge())
+    return found

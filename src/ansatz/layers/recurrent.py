@@ -52,7 +52,7 @@ class Recurrent(nn.Module):
 
     def initial(self, x: Tensor) -> State:
         """The state before the first step of x ``(B, T, D)``: zeros."""
-        return x.new_zeros(len(x), self.out_features)
+        return x.new_zeros(x.shape[0], self.out_features)
 
     def step(self, state: State, x: Tensor) -> tuple[State, Tensor]:
         """Computes the next state and output from x ``(B, D)``."""
@@ -101,5 +101,6 @@ def last_present(y: Tensor, mask: Tensor | None, initial: Tensor) -> Tensor:
     if mask is None:
         return y[:, -1]
     lengths = mask.sum(1)
-    last = torch.take_along_dim(y, (lengths - 1).clamp(min=0)[:, None, None], 1).squeeze(1)
+    place = (lengths - 1).clamp(min=0)[:, None, None].expand(-1, 1, y.shape[2])
+    last = y.gather(1, place).squeeze(1)  # take_along_dim cannot be exported
     return torch.where((lengths > 0).unsqueeze(1), last, initial)

@@ -122,4 +122,4 @@ def reverse(x: Tensor, mask: Tensor | None = None) -> Tensor:
         return x.flip(1)
     steps = torch.arange(x.shape[1], device=x.device)
     order = (mask.sum(1, keepdim=True) - 1 - steps) % x.shape[1]  # (B, T)
-    return torch.take_along_dim(x, order.unsqueeze(-1), 1)
+    return x.gather(1, order.unsqueeze(-1).expand(-1, -1, x.shape[2]))

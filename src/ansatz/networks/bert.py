@@ -7,7 +7,16 @@ from torch.nn.functional import gelu
 from ansatz.layers.attention import attention, join_heads, require_heads, split_heads
 from ansatz.layers.dense import drop
 from ansatz.layers.limits import require_whole
-from ansatz.networks.token_inputs import embedding, read_tokens, require_codes, small_linear
+from ansatz.layers.lora import adapt
+from ansatz.networks.token_inputs import (
+    Pooling,
+    embedding,
+    mean_state,
+    read_tokens,
+    require_codes,
+    require_pooling,
+    small_linear,
+)
 from ansatz.spec import Inputs
 
 
@@ -72,6 +81,10 @@ class BERT(nn.Module):
         dropout: probability that a number is dropped while training.
         eps: of the norms.
         each: one answer for each token.
+        pooling: what one answer is read from: ``"first"``, the first token, or ``"mean"``, the
+            mean state of the present tokens, without a map in between.
+        rank: of low-rank changes of the maps of queries and values, all that is then trained
+            besides the last map, see :class:`~ansatz.layers.LoRA`; 0 for none.
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
@@ -111,12 +124,15 @@ class BERT(nn.Module):
         dropout: float = 0.0,
         eps: float = 1e-12,
         each: bool = False,
+        pooling: Pooling = "first",
+        rank: int = 0,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.vocabulary, self.length = read_tokens("bert", inputs)
         require_whole("depth of bert", depth, high=1_000)
         self.each, hidden = each, hidden or 4 * width
+        self.pooled = each or require_pooling("bert", pooling) == "mean"  # by no map
         layers = [_Block(width, heads, hidden, dropout, eps, generator) for _ in range(depth)]
         parts: dict[str, nn.Module] = {
             "embeddings": _part(
@@ -127,17 +143,18 @@ class BERT(nn.Module):
             ),
             "encoder": _part(layer=nn.ModuleList(layers)),
         }
-        if not each:
+        if not self.pooled:
             self.optional = ("cls", "qa_outputs")
             parts["pooler"] = _part(dense=small_linear(width, width, generator))
         self.bert = nn.ModuleDict(parts)
         self.drop = drop(dropout)
         self.classifier = small_linear(width, outputs, generator)
+        adapt(self, ("query", "value"), rank, generator=generator)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: embeddings, blocks, pooler, last map."""
         blocks: list[list[nn.Module]] = [[m] for m in self.bert["encoder"]["layer"].children()]  # type: ignore[index]
-        pooler = [] if self.each else [[self.bert["pooler"]]]
+        pooler = [] if self.pooled else [[self.bert["pooler"]]]
         return [[self.bert["embeddings"]], *blocks, *pooler, [self.classifier]]
 
     def hidden_states(
@@ -161,5 +178,7 @@ class BERT(nn.Module):
         h = self.hidden_states(values, mask, types)
         if self.each:
             return self.classifier(self.drop(h)).transpose(1, 2)
+        if self.pooled:
+            return self.classifier(self.drop(mean_state(h, mask)))
         pooled = self.bert["pooler"]["dense"](h[:, 0]).tanh()  # type: ignore[index]
         return self.classifier(self.drop(pooled))

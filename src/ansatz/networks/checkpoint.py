@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ansatz.errors import ModelError, UsageError
+from ansatz.layers.lora import LoRA
 from ansatz.networks.transfer import head_names
 from ansatz.storage.disk import read_bytes
 from ansatz.storage.json_file import shorten
@@ -215,7 +216,8 @@ def load_weights(
     found = _named(network, held)
     own = network.state_dict()
     heads = {key for key in own if _within(key, head_names(network))}
-    fresh = _fresh(own, found, heads, head)
+    changes = {f"{name}.{part}" for name in adapted_maps(network) for part in ("A", "B")}
+    fresh = _fresh(own, found, heads, head) | (changes - found.keys())
     unused = {key for key in found if _within(key, getattr(network, "optional", ()))}
     unused |= set() if head == "strict" else {key for key in found if key in fresh}
     wanted = {k: v for k, v in found.items() if k not in unused}
@@ -232,7 +234,18 @@ def load_weights(
 def _named(network: nn.Module, found: dict[str, Tensor]) -> dict[str, Tensor]:
     """Names as the network has them, where older files have others."""
     rename = getattr(network, "checkpoint_name", None)
-    return found if rename is None else {rename(key): value for key, value in found.items()}
+    found = found if rename is None else {rename(key): value for key, value in found.items()}
+    inner = {
+        f"{name}.{part}": f"{name}.linear.{part}"
+        for name in adapted_maps(network)
+        for part in ("weight", "bias")
+    }
+    return {inner.get(key, key): value for key, value in found.items()}
+
+
+def adapted_maps(network: nn.Module) -> list[str]:
+    """The names of the maps with low-rank changes."""
+    return [name for name, part in network.named_modules() if isinstance(part, LoRA)]
 
 
 def _within(key: str, parts: tuple[str, ...]) -> bool:

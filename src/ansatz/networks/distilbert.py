@@ -7,7 +7,16 @@ from torch.nn.functional import gelu, relu
 from ansatz.layers.attention import attention, join_heads, require_heads, split_heads
 from ansatz.layers.dense import drop
 from ansatz.layers.limits import require_whole
-from ansatz.networks.token_inputs import embedding, read_tokens, require_codes, small_linear
+from ansatz.layers.lora import adapt
+from ansatz.networks.token_inputs import (
+    Pooling,
+    embedding,
+    mean_state,
+    read_tokens,
+    require_codes,
+    require_pooling,
+    small_linear,
+)
 from ansatz.spec import Inputs
 
 
@@ -60,6 +69,10 @@ class DistilBERT(nn.Module):
         hidden: units of a block's network; 4 D when not given.
         dropout: probability that a number is dropped while training.
         each: one answer for each token.
+        pooling: what one answer is read from: ``"first"``, the first token, or ``"mean"``, the
+            mean state of the present tokens, without a map in between.
+        rank: of low-rank changes of the maps of queries and values, all that is then trained
+            besides the last map, see :class:`~ansatz.layers.LoRA`; 0 for none.
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
@@ -78,7 +91,12 @@ class DistilBERT(nn.Module):
         Sanh et al. (2019), DistilBERT. https://arxiv.org/abs/1910.01108
     """
 
-    optional = ("vocab_transform", "vocab_layer_norm", "vocab_projector", "qa_outputs")
+    optional: tuple[str, ...] = (
+        "vocab_transform",
+        "vocab_layer_norm",
+        "vocab_projector",
+        "qa_outputs",
+    )
 
     def __init__(
         self,
@@ -91,12 +109,15 @@ class DistilBERT(nn.Module):
         hidden: int | None = None,
         dropout: float = 0.0,
         each: bool = False,
+        pooling: Pooling = "first",
+        rank: int = 0,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.vocabulary, self.length = read_tokens("distilbert", inputs)
         require_whole("depth of distilbert", depth, high=1_000)
         self.each, hidden = each, hidden or 4 * width
+        self.pooled = each or require_pooling("distilbert", pooling) == "mean"  # by no map
         blocks = [_Block(width, heads, hidden, dropout, generator) for _ in range(depth)]
         self.distilbert = nn.ModuleDict(
             {
@@ -113,10 +134,13 @@ class DistilBERT(nn.Module):
             }
         )
         self.drop = drop(dropout)
-        if not each:
+        if not self.pooled:
             self.pre_classifier = small_linear(width, width, generator)
-        self.heads = ("classifier",) if each else ("pre_classifier", "classifier")
+        self.heads = ("classifier",) if self.pooled else ("pre_classifier", "classifier")
+        if self.pooled:
+            self.optional = (*self.optional, "pre_classifier")
         self.classifier = small_linear(width, outputs, generator)
+        adapt(self, ("q_lin", "v_lin"), rank, generator=generator)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: embeddings, blocks, last maps."""
@@ -140,4 +164,6 @@ class DistilBERT(nn.Module):
         h = self.hidden_states(values, mask)
         if self.each:
             return self.classifier(self.drop(h)).transpose(1, 2)
+        if self.pooled:
+            return self.classifier(self.drop(mean_state(h, mask)))
         return self.classifier(self.drop(relu(self.pre_classifier(h[:, 0]))))

@@ -10,6 +10,7 @@ from ansatz.layers.attention import attention, join_heads, require_heads
 from ansatz.layers.dense import drop
 from ansatz.layers.key_value_cache import KeyValueCache
 from ansatz.layers.limits import require_whole
+from ansatz.layers.lora import adapt
 from ansatz.layers.schemes import draw_normal
 from ansatz.networks.token_inputs import embedding, read_tokens, require_codes, small_linear
 from ansatz.spec import Inputs
@@ -20,6 +21,7 @@ class _Map(nn.Module):
 
     def __init__(self, before: int, after: int, generator: torch.Generator | None) -> None:
         super().__init__()
+        self.in_features, self.out_features, self.transposed = before, after, True
         self.weight = nn.Parameter(draw_normal(torch.empty(before, after), 0.02, generator))
         self.bias = nn.Parameter(torch.zeros(after))
 
@@ -101,6 +103,8 @@ class GPT(nn.Module):
         dropout: probability that a number is dropped while training.
         eps: of the norms.
         each: one answer for each token.
+        rank: of low-rank changes of the attention's maps, all that is then trained besides the
+            last map, see :class:`~ansatz.layers.LoRA`; 0 for none.
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
@@ -139,6 +143,7 @@ class GPT(nn.Module):
         dropout: float = 0.0,
         eps: float = 1e-5,
         each: bool = False,
+        rank: int = 0,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -165,6 +170,7 @@ class GPT(nn.Module):
             self.add_module(head, small_linear(width, outputs, generator, bias=bias))
             self.heads = (head,)
             self.optional = tuple(name for name in GPT.optional if name != head)
+        adapt(self, ("c_attn",), rank, generator=generator)
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome: embeddings, blocks, last norm and map."""
@@ -213,4 +219,4 @@ class GPT(nn.Module):
             return head(h[:, -1])
         steps = torch.arange(mask.shape[1], device=mask.device)
         last = (steps * mask).amax(1)  # of the present tokens
-        return head(h[torch.arange(len(h), device=h.device), last])
+        return head(h[torch.arange(h.shape[0], device=h.device), last])

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ansatz.errors import ModelError, UsageError
 from ansatz.networks.checkpoint import Head, Loaded, load_weights, read_weights
 from ansatz.networks.registry import create
+from ansatz.networks.transfer import head_names
 from ansatz.spec import InputSpec
 from ansatz.storage.json_file import read_json, shorten, write_json
 from ansatz.storage.tensors import write_tensors
@@ -22,6 +23,7 @@ class _Kind(NamedTuple):
     fields: dict[str, str]  # option of the network -> field of config.json
     activation: tuple[str, str]  # the field, and the value that the network computes
     length: str
+    dropout: str
 
 
 _COMMON = {"width": "hidden_size", "depth": "num_hidden_layers", "heads": "num_attention_heads"}
@@ -37,6 +39,7 @@ _KINDS = {
         },
         ("hidden_act", "gelu"),
         "max_position_embeddings",
+        "hidden_dropout_prob",
     ),
     "distilbert": _Kind(
         "distilbert",
@@ -44,6 +47,7 @@ _KINDS = {
         {"width": "dim", "depth": "n_layers", "heads": "n_heads", "hidden": "hidden_dim"},
         ("activation", "gelu"),
         "max_position_embeddings",
+        "dropout",
     ),
     "gpt2": _Kind(
         "gpt",
@@ -57,7 +61,15 @@ _KINDS = {
         },
         ("activation_function", "gelu_new"),
         "n_positions",
+        "resid_pdrop",
     ),
+}
+_COMPUTED = {  # fields that change what a network computes, and the one value that ours computes
+    "position_embedding_type": "absolute",
+    "is_decoder": False,
+    "add_cross_attention": False,
+    "scale_attn_weights": True,
+    "scale_attn_by_inverse_layer_idx": False,
 }
 _BUFFERS = re.compile(r"(^|\.)(position_ids|attn\.bias|attn\.masked_bias)$")  # not weights
 _BODIES = re.compile(r"(embeddings|encoder|pooler|transformer|wte|wpe|h|ln_f)\.")
@@ -104,29 +116,93 @@ def read_hugging_face(
         ...     print(read_hugging_face(folder + "/gpt")[1])
         gpt: 16 tensors loaded
     """
+    described = describe_hugging_face(folder)
+    spec = described.spec
+    described.check_vocabulary(spec.vocabulary if vocabulary is None else vocabulary)
+    if outputs is None and described.network != "gpt":
+        raise UsageError(f"a {described.network} needs the number of outputs.")
+    P, each = (spec.vocabulary, True) if outputs is None else (outputs, each)
+    options = {**described.options, "each": each}
+    network = create(described.network, spec, P, generator=generator, **options)
+    return network, load_hugging_face(network, folder, head=head)
+
+
+class Described(NamedTuple):
+    """The network that the ``config.json`` of a folder describes.
+
+    Args:
+        folder: its name.
+        network: by name.
+        options: of its factory.
+        spec: of its inputs: number of tokens and of positions.
+        dropout: with which it was trained.
+        padding: the code of the padding.
+    """
+
+    folder: str
+    network: str
+    options: dict[str, Any]
+    spec: InputSpec
+    dropout: float
+    padding: int | None
+
+    def check_vocabulary(self, size: int) -> None:
+        """Refuses a tokenizer that is not that of the embeddings.
+
+        Embeddings may be up to 127 more than tokens: their number is often rounded up to a
+        multiple of 64 or 128.
+        """
+        tokens = self.spec.vocabulary
+        if not 0 <= tokens - size < (128 if tokens % 64 == 0 else 1):
+            raise ModelError(
+                f"{self.folder}: its embeddings are for {tokens} tokens, the vocabulary has "
+                f"{size}; take the tokenizer of the same folder."
+            )
+
+
+def describe_hugging_face(folder: str | Path) -> Described:
+    """Reads the ``config.json`` of a folder; what the network would compute otherwise is refused.
+
+    Args:
+        folder: with ``model_type`` bert, distilbert or gpt2.
+    """
     folder = Path(folder)
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{folder}: no config.json: not a folder of Hugging Face.")
     config = read_json(folder / "config.json")
     kind, options = _options(folder.name, config)
-    tokens = _whole(folder.name, config, "vocab_size")
-    if vocabulary is not None and vocabulary != tokens:
-        raise ModelError(
-            f"{folder.name}: its embeddings are for {tokens} tokens, the vocabulary has "
-            f"{vocabulary}; take the tokenizer of the same folder."
-        )
-    if outputs is None and kind.network != "gpt":
-        raise UsageError(f"a {kind.network} needs the number of outputs.")
-    spec = InputSpec.sequence(
-        vocabulary=tokens, length=_whole(folder.name, config, kind.length)
-    )  # fmt: skip
-    P, each = (tokens, True) if outputs is None else (outputs, each)
-    network = create(kind.network, spec, P, generator=generator, each=each, **options)
+    tokens, length = (_whole(folder.name, config, field) for field in ("vocab_size", kind.length))
+    dropout, padding = config.get(kind.dropout, 0.1), config.get("pad_token_id")
+    if not isinstance(dropout, int | float) or not 0 <= dropout < 1:
+        raise ModelError(f"{folder.name}: config.json has {kind.dropout} {shorten(str(dropout))}.")
+    spec = InputSpec.sequence(vocabulary=tokens, length=length)
+    padding = padding if isinstance(padding, int) else None
+    return Described(folder.name, kind.network, options, spec, float(dropout), padding)
+
+
+def load_hugging_face(network: nn.Module, folder: str | Path, *, head: Head = "reset") -> Loaded:
+    """Gives the weights of a folder to the network that it describes, strictly.
+
+    A folder without the pooler of a bert, as of a masked language model, leaves that to the head.
+
+    Args:
+        network: changed in place; it may have adapters, which stay as they are.
+        folder: of Hugging Face.
+        head: see :func:`read_hugging_face`.
+    """
+    folder = Path(folder)
+    kind = next(each for each in _KINDS.values() if each.network == type(network).__name__.lower())
     found = {
         name: value
         for key, value in _tensors(folder).items()
         if (name := _canonical(key, kind)) is not None
     }
     _check_tie(folder.name, network, found)
-    return network, load_weights(network, found, head=head)._replace(file=folder.name)
+    pooler = "bert.pooler"
+    own = any(name.startswith(f"{pooler}.") for name, _ in network.named_parameters())
+    if own and head == "reset" and not any(key.startswith(f"{pooler}.") for key in found):
+        network.heads = (pooler, *head_names(network))  # type: ignore[assignment]
+    return load_weights(network, found, head=head)._replace(file=folder.name)
 
 
 def _options(name: str, config: Any) -> tuple[_Kind, dict[str, Any]]:
@@ -138,11 +214,12 @@ def _options(name: str, config: Any) -> tuple[_Kind, dict[str, Any]]:
             f"known are {', '.join(_KINDS)}."
         )
     kind = _KINDS[model_type]
-    field, known = kind.activation
-    if config.get(field, known) != known:
-        raise ModelError(
-            f"{name}: config.json has {field} {shorten(str(config[field]))}, only {known} is known."
-        )
+    for field, only in {**dict([kind.activation]), **_COMPUTED}.items():
+        if config.get(field, only) != only:
+            raise ModelError(
+                f"{name}: config.json has {field} {shorten(str(config[field]))}, only {only} is "
+                "known."
+            )
     options: dict[str, Any] = {}
     for option, field in kind.fields.items():
         if option == "eps":
@@ -213,31 +290,54 @@ def write_hugging_face(folder: str | Path, network: nn.Module) -> Path:
         ...     sorted(file.name for file in write_hugging_face(place, model).iterdir())
         ['config.json', 'model.safetensors']
     """
-    name = type(network).__name__.lower()
-    model_type = next((key for key, kind in _KINDS.items() if kind.network == name), None)
-    if model_type is None:
-        raise UsageError(f"a folder of Hugging Face holds a gpt, bert or distilbert, got {name}.")
+    config = hugging_face_config(network)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    kind = _KINDS[model_type]
-    config = {field: _SIZES[name][option](network) for option, field in kind.fields.items()}
+    write_json(folder / "config.json", config)
+    write_tensors(folder / "model.safetensors", network.state_dict())
+    return folder
+
+
+def is_hugging_face(network: nn.Module) -> bool:
+    """Tests whether a network has the names and the computation of one of Hugging Face's."""
+    return type(network).__name__.lower() in {kind.network for kind in _KINDS.values()}
+
+
+def hugging_face_config(
+    network: Any, *, padding: int | None = 0, labels: list[str] | None = None
+) -> dict[str, Any]:
+    """The ``config.json`` of a network.
+
+    Args:
+        network: a ``gpt``, ``bert`` or ``distilbert``.
+        padding: the code of the padding, if there is one.
+        labels: names of the outputs, where they are classes.
+    """
+    name = type(network).__name__.lower()
+    if not is_hugging_face(network):
+        raise UsageError(f"a folder of Hugging Face holds a gpt, bert or distilbert, got {name}.")
+    model_type, kind = next((key, kind) for key, kind in _KINDS.items() if kind.network == name)
+    config: dict[str, Any] = {
+        field: _SIZES[name][option](network) for option, field in kind.fields.items()
+    }
     config |= {
         "model_type": model_type,
         "architectures": [_architecture(name, network)],
         "vocab_size": network.vocabulary,
         kind.length: network.length,
         kind.activation[0]: kind.activation[1],
-        "pad_token_id": 0,
+        "pad_token_id": padding,
     }
     outputs = _outputs(network)
     if outputs is not None:
+        named = labels or [f"LABEL_{k}" for k in range(outputs)]
         config |= {
-            "id2label": {str(k): f"LABEL_{k}" for k in range(outputs)},
-            "label2id": {f"LABEL_{k}": k for k in range(outputs)},
+            "id2label": {str(k): label for k, label in enumerate(named)},
+            "label2id": {label: k for k, label in enumerate(named)},
         }
-    write_json(folder / "config.json", config)
-    write_tensors(folder / "model.safetensors", network.state_dict())
-    return folder
+        if labels is not None and not network.each:
+            config["problem_type"] = "single_label_classification"
+    return config
 
 
 def _outputs(network: Any) -> int | None:

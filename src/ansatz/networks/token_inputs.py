@@ -1,5 +1,7 @@
 """The inputs of networks on sequences: tokens or numbers, and the mask of present steps."""
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor, nn
 
@@ -8,6 +10,7 @@ from ansatz.layers.init import affine
 from ansatz.layers.schemes import draw_normal
 from ansatz.spec import Inputs, InputSpec
 
+Pooling = Literal["first", "mean"]
 LENGTH = 512  # positions of a network whose inputs have no known length
 
 
@@ -48,7 +51,7 @@ def require_codes(owner: str, vocabulary: int, length: int, values: Tensor) -> N
         raise UsageError(
             f"{owner} has positions for {length} tokens, got {values.shape[1]}; shorten the texts."
         )
-    if values.is_meta or not values.numel():
+    if torch.compiler.is_exporting() or values.is_meta or not values.numel():
         return
     low, high = (int(end) for end in values.aminmax())
     if low < 0 or high >= vocabulary:
@@ -79,3 +82,19 @@ def small_linear(
     return affine(
         in_features, out_features, init="normal", gain=0.02, bias=bias, generator=generator
     )
+
+
+def require_pooling(owner: str, pooling: str) -> str:
+    """``pooling``, if it is one."""
+    if pooling not in get_args(Pooling):
+        known = ", ".join(get_args(Pooling))
+        raise UsageError(f"pooling of {owner} must be one of {known}, got {pooling!r}.")
+    return pooling
+
+
+def mean_state(h: Tensor, mask: Tensor | None) -> Tensor:
+    """The mean of the states ``(B, T, D)`` of the present tokens, ``(B, D)``."""
+    if mask is None:
+        return h.mean(1)
+    present = mask.unsqueeze(-1)
+    return torch.where(present, h, 0).sum(1) / present.sum(1).clamp(min=1)

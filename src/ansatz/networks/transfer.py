@@ -7,6 +7,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ansatz.errors import UsageError
 from ansatz.layers.limits import require_positive
+from ansatz.layers.lora import LoRA
 
 
 def layer_groups(network: nn.Module) -> list[list[nn.Module]]:
@@ -78,6 +79,26 @@ def freeze(network: nn.Module, what: Literal["backbone", "none"] | int = "backbo
                 if isinstance(module, _BatchNorm):
                     _hold(module) if number < count else _release(module)
     return count
+
+
+def freeze_but_adapters(network: nn.Module) -> int:
+    """Trains the low-rank changes of a network and its last maps alone.
+
+    Args:
+        network: changed in place; one without :class:`~ansatz.layers.LoRA` stays as it is.
+
+    Returns:
+        The number of maps with such changes.
+    """
+    adapters = [part for part in network.modules() if isinstance(part, LoRA)]
+    if adapters:
+        network.requires_grad_(False)
+        for part in adapters:
+            part.A.requires_grad_()
+            part.B.requires_grad_()
+        for name in head_names(network):
+            network.get_submodule(name).requires_grad_()
+    return len(adapters)
 
 
 def discriminative_groups(

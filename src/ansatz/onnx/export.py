@@ -87,6 +87,8 @@ def export(
     content = proto.SerializeToString()
     off = verify(fitted, content, served.outputs, double=double)
     written = write_file(path, content, overwrite=overwrite)
+    for name, beside in exporter_of(fitted).beside().items():
+        write_file(written.with_suffix(f".{name}"), beside, overwrite=overwrite)
     names = [given.name for given in served.inputs]
     return Exported(written, names, served.outputs, off, served.notes)
 

@@ -129,7 +129,7 @@ def replacements() -> dict[Any, Callable[..., Tensor]]:
     }
 
 
-ROWS = "N"  # the name of the batch axis
+ROWS, STEPS = "N", "T"  # the names of the batch axis and of the steps of sequences
 _CATEGORIES = 2  # of ai.onnx.ml, the first version whose LabelEncoder maps text to whole numbers
 
 
@@ -137,10 +137,15 @@ def trace(served: ServedModel) -> "onnx.ModelProto":
     """The graph of the module, its rows a free axis, names as torch chose them."""
     rows = torch.export.Dim(ROWS)
     example = served.example()
+    steps = {1: torch.export.Dim(STEPS, min=3, max=served.steps)} if served.steps > 3 else {}
+
+    def free(value: Tensor) -> dict[int, Any]:
+        return {0: rows, **(steps if value.ndim > 1 else {})}
+
     with torch.no_grad(), quiet():
         try:
             program = torch.export.export(
-                served, example, dynamic_shapes={"values": tuple({0: rows} for _ in example)}
+                served, example, dynamic_shapes={"values": tuple(map(free, example))}
             )
             program = program.run_decompositions(replacements())
             made = torch.onnx.export(
@@ -153,6 +158,11 @@ def trace(served: ServedModel) -> "onnx.ModelProto":
             )
         except Exception as error:  # of torch: no family of errors covers what a module may do
             name = type(served.first.network).__name__
+            if steps and "Constraints violated" in str(error):
+                raise UsageError(
+                    f"{name} reads one step after the other, of which a graph for any number of "
+                    "steps cannot be written: export a bag, text_cnn, transformer or bert."
+                ) from error
             raise UsageError(
                 f"torch cannot write the network {name} as ONNX: {_reason(error)}"
             ) from error
@@ -203,12 +213,17 @@ def _rename(graph: "onnx.GraphProto", inputs: list[Input], outputs: list[str]) -
 
 
 def _name_rows(graph: "onnx.GraphProto") -> None:
-    """``ROWS`` in place of torch's name for them; axes computed from them (8 N) stay unsaid."""
-    given = {axis.dim_param for value in graph.input for axis in _axes(value)} - {""}
+    """Names the rows and the steps; axes computed from them (8 N) stay unsaid."""
+    given = {
+        axis.dim_param: ROWS if k == 0 else STEPS
+        for value in graph.input
+        for k, axis in enumerate(_axes(value))
+        if axis.dim_param
+    }
     for value in (*graph.value_info, *graph.input, *graph.output):
         for axis in _axes(value):
             if axis.dim_param in given:
-                axis.dim_param = ROWS
+                axis.dim_param = given[axis.dim_param]
             elif axis.dim_param:
                 axis.ClearField("dim_param")
 

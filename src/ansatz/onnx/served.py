@@ -112,6 +112,7 @@ class ServedModel(nn.Module):
         super().__init__()
         exporter = exporter_of(model)
         self.inputs, self.columns = graph_inputs(model), len(exporter.inputs)
+        self.steps = exporter.steps
         self.given = torch.float64 if double else torch.float32
 
         def computes(encoder: Encoder) -> torch.dtype:

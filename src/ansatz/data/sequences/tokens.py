@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +30,7 @@ class Tokens:
     """
 
     def __init__(self, record: str) -> None:
-        self.tokenizer = _library().Tokenizer.from_str(record)
+        self.tokenizer = library().Tokenizer.from_str(record)
 
     @classmethod
     def learn(
@@ -39,10 +40,24 @@ class Tokens:
         kind = kind or default_kind(texts)
         if kind not in KINDS:
             raise UsageError(f"tokens are one of {', '.join(KINDS)}, got '{kind}'.")
-        library = _library()
-        tokenizer, trainer = _untrained(library, kind, vocabulary)
+        kinds = library()
+        tokenizer, trainer = _untrained(kinds, kind, vocabulary)
         tokenizer.train_from_iterator(texts, trainer)
         return cls(tokenizer.to_str())
+
+    @cached_property
+    def unknown(self) -> int | None:
+        """The code of an unknown token; None where every text has tokens."""
+        word = getattr(self.tokenizer.model, "unk_token", None)
+        return None if word is None else self.tokenizer.token_to_id(word)
+
+    @cached_property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """The special codes before and behind every text."""
+        found = self.tokenizer.encode("a")
+        mask = found.special_tokens_mask
+        inside = [k for k, special in enumerate(mask) if not special] or [len(mask)]
+        return found.ids[: inside[0]], found.ids[inside[-1] + 1 :]
 
     @property
     def size(self) -> int:
@@ -71,9 +86,9 @@ class Tokens:
         names = [str(self.tokenizer.id_to_token(code)) for code in codes if code]
         kind = type(self.tokenizer.model).__name__
         if kind == "BPE":
-            return str(_library().decoders.ByteLevel().decode(names)).strip()
+            return str(library().decoders.ByteLevel().decode(names)).strip()
         if kind == "WordPiece":
-            return str(_library().decoders.WordPiece().decode(names))
+            return str(library().decoders.WordPiece().decode(names))
         between = "" if all(len(name) == 1 or name == SPECIAL[1] for name in names) else " "
         return between.join(names)
 
@@ -121,7 +136,8 @@ def _untrained(library: Any, kind: str, size: int) -> tuple[Any, Any]:
     return made, trainer
 
 
-def _library() -> Any:
+def library() -> Any:
+    """The package tokenizers, or the way to install it."""
     try:
         import tokenizers
     except ImportError:

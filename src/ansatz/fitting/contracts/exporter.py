@@ -54,6 +54,11 @@ class Exporter(Protocol):
 
     inputs: list[Input]
     preprocessing: str  # what happens inside the graph, in words
+    steps: int = 0  # the greatest length of the second axis of every input, where it is free
+
+    def beside(self) -> dict[str, bytes]:
+        """Files that a service needs besides the graph, by name."""
+        return {}
 
     def keeps_units(self, encoder: Encoder) -> bool:
         """Tests whether inputs are so large or small that a network must compute in float64."""

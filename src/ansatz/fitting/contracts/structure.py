@@ -70,6 +70,28 @@ class TableParts(NamedTuple):
     trials: NDArray[np.float64] | None
 
 
+class Beginning(Protocol):
+    """Given weights that decide the network of a fit.
+
+    ``network`` is its name, ``options`` are those of its factory, and ``rate_factor`` is the ratio
+    of the learning rates of a group of layers and the one before it.
+    """
+
+    network: str
+    rate_factor: float
+
+    @property
+    def options(self) -> dict[str, Any]: ...
+
+    def load(self, network: nn.Module) -> object:
+        """Gives a fresh network its weights; ``str()`` of the answer is a sentence."""
+        ...
+
+    def recipe(self, base: "Recipe", rows: float) -> "Recipe":
+        """The default recipe of such a fit, for rows of this sum of weights."""
+        ...
+
+
 class LikelihoodScores(Protocol):
     """The comparison of likelihoods of y on some rows."""
 
@@ -199,6 +221,10 @@ class Structure(Protocol):
         """The recipe with what the rows themselves decide."""
         ...
 
+    def beginning(self, options: Mapping[str, Any]) -> Beginning | None:
+        """The given weights that decide the network; None where it is named as ever."""
+        return None
+
     def limit(self, recipe: "Recipe", job: "Job", options: Mapping[str, Any]) -> "Recipe":
         """The recipe, whoever set it, within what such rows allow."""
         return recipe
@@ -318,6 +344,10 @@ class Structure(Protocol):
 
     def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
         """Asks a new network once, and refuses one that does not answer where outcomes are."""
+
+    def export_folder(self, model: "Model", folder: str, *, merged: bool) -> list[str]:
+        """Writes a folder that Hugging Face's libraries load; gives notes on it."""
+        raise UsageError(f"Hugging Face's folders are for texts, not for {self.unit[1]}.")
 
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
         """The preprocessing of an exported graph; None where there is no such graph."""

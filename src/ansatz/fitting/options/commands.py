@@ -16,6 +16,7 @@ from ansatz.fitting.options.option import (
     words,
 )
 from ansatz.fitting.options.sequence import PairOptions
+from ansatz.fitting.options.transfer import AdapterOptions, TransferOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
 SEARCH = "The search"
@@ -508,6 +509,8 @@ class FitOptions(
     VectorOptions,
     GridOptions,
     PairOptions,
+    TransferOptions,
+    AdapterOptions,
     PlaceOptions,
     RunOptions,
     TrainingRunOptions,
@@ -543,6 +546,8 @@ class TuneOptions(
     VectorOptions,
     GridOptions,
     PairOptions,
+    TransferOptions,
+    AdapterOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,

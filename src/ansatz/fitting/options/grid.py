@@ -1,7 +1,6 @@
 """The options of signals, images and volumes: how they are read, and what networks begin with."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
 from ansatz.fitting.options.option import (
@@ -9,14 +8,11 @@ from ansatz.fitting.options.option import (
     Option,
     number_or_colour,
     number_or_word,
-    require_weights,
     sides,
     widths,
 )
 
 _READ: Any = {"panel": IMAGES, "reader": True}
-_WEIGHTS = "A file (.safetensors, .pth) of weights that the network begins with."
-_FREEZE = "Leave this of the network as it began: backbone, or a number of groups of layers."
 
 
 class FileReading(TypedDict, total=False):
@@ -138,21 +134,12 @@ class GridOptions(MaskReading, FileReading, total=False):
     limit_pixels: Annotated[
         int | None, Option("Height times width that an image file may declare.", reader=True)
     ]
-    pretrained: Annotated[
-        str | Path | None, Option(_WEIGHTS, IMAGES, metavar="FILE", check=require_weights)
-    ]
-    freeze: Annotated[
-        str | int | Sequence[int] | None,
-        Option(_FREEZE, IMAGES, metavar="PART", reads=str, parse=number_or_word),
-    ]
 
 
 class GridSettings(TypedDict, total=False):
     """Options of the training on grids, as ``--set`` takes them."""
 
     augment: Annotated[Any, Option("Whether to augment the examples, or how.")]
-    pretrained: Annotated[str | Path, Option(_WEIGHTS)]
-    freeze: Annotated[str | int | Sequence[int], Option(_FREEZE)]
 
 
 class MaskSettings(TypedDict, total=False):

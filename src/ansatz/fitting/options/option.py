@@ -222,9 +222,9 @@ def refuse_weights_file(column: str) -> None:
 
 
 def require_weights(path: str) -> None:
-    """Refuses a file of weights that is not there."""
-    if not Path(path).is_file():
-        raise ModelError(f"{path}: no such file of weights. Check its name.")
+    """Refuses weights that are not there."""
+    if not Path(path).exists():
+        raise ModelError(f"{path}: no such file or folder of weights. Check its name.")
 
 
 def _json_value(text: str) -> Any:

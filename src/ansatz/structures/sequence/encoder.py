@@ -20,17 +20,31 @@ LENGTHS = {"word": 512, "bpe": 512, "wordpiece": 512, "char": 2_048, "byte": 2_0
 
 
 class TextEncoder:
-    """The codes of a text's tokens, at most ``length`` of them."""
+    """The codes of a text's tokens, at most ``length`` of them.
 
-    dtype = torch.float64
+    Args:
+        tokens: the map from texts to codes.
+        length: tokens that are read, those around every text among them.
+        notes: on the training texts.
+        given: the vocabulary and the length of a network that was trained elsewhere; it predicts
+            in single precision.
+    """
 
-    def __init__(self, tokens: Tokens, length: int, notes: list[str] | None = None) -> None:
-        self.tokens, self.length, self._notes = tokens, length, notes or []
+    def __init__(
+        self,
+        tokens: Tokens,
+        length: int,
+        notes: list[str] | None = None,
+        given: tuple[int, int] | None = None,
+    ) -> None:
+        self.tokens, self.length, self._notes, self.given = tokens, length, notes or [], given
+        self.dtype = torch.float64 if given is None else torch.float32
 
     @property
     def spec(self) -> InputSpec:
         """Number of codes and most tokens."""
-        return InputSpec.sequence(vocabulary=self.tokens.size, length=self.length)
+        vocabulary, length = self.given or (self.tokens.size, self.length)
+        return InputSpec.sequence(vocabulary=vocabulary, length=length)
 
     @property
     def notes(self) -> list[str]:
@@ -48,8 +62,8 @@ class TextEncoder:
             raise DataError("the model was fitted to texts, and these are signals.")
         found = self.tokens.encode(rows.texts.tolist())
         if notes is not None:
-            notes += _notes(found, rows, self.length)
-        return _cut(found, self.length)
+            notes += notes_on(self.tokens, found, rows, self.length)
+        return _cut(found, self.length, self.tokens.frame[1])
 
     def inputs(self, rows: Texts, *, notes: list[str] | None = None) -> Padded:
         """Codes and mask."""
@@ -58,7 +72,8 @@ class TextEncoder:
     def state(self) -> dict[str, Any]:
         """All of it as JSON."""
         record = {"tokenizer": self.tokens.state(), "length": self.length, "notes": self._notes}
-        return {"kind": "text", **record}
+        given = {} if self.given is None else {"given": list(self.given)}
+        return {"kind": "text", **record, **given}
 
 
 class VisitEncoder:
@@ -214,7 +229,7 @@ def fit_encoder(
     found = tokens.encode(texts)
     most = max(1, int(found.offsets.diff().max()))
     length = options.get("length") or min(2 * most, LENGTHS[kind])
-    return TextEncoder(tokens, length, _notes(found, rows, length))
+    return TextEncoder(tokens, length, notes_on(tokens, found, rows, length))
 
 
 def load_encoder(state: Mapping[str, Any]) -> Encoder:
@@ -228,22 +243,30 @@ def load_encoder(state: Mapping[str, Any]) -> Encoder:
     import json
 
     tokens = Tokens(json.dumps(state["tokenizer"]))
-    return TextEncoder(tokens, int(state["length"]), list(state["notes"]))
+    given = state.get("given")
+    size = None if given is None else (int(given[0]), int(given[1]))
+    return TextEncoder(tokens, int(state["length"]), list(state["notes"]), size)
 
 
-def _cut(ragged: Ragged, length: int) -> Ragged:
-    """The first steps of each row."""
+def _cut(ragged: Ragged, length: int, ending: list[int]) -> Ragged:
+    """The first steps of each row, with the codes that end every text at the end."""
     lengths = ragged.offsets.diff()
     if not len(lengths) or int(lengths.max()) <= length:
         return ragged
     place = torch.arange(len(ragged.values)) - ragged.offsets[:-1].repeat_interleave(lengths)
     kept = lengths.clamp(max=length)
-    return Ragged(ragged.values[place < length], torch.cat([kept.new_zeros(1), kept.cumsum(0)]))
+    values, offsets = ragged.values[place < length], torch.cat([kept.new_zeros(1), kept.cumsum(0)])
+    ends = offsets[1:][lengths > length]
+    for back, code in enumerate(reversed(ending), 1):
+        values[ends - back] = code
+    return Ragged(values, offsets)
 
 
-def _notes(found: Ragged, rows: Texts, length: int) -> list[str]:
+def notes_on(tokens: Tokens, found: Ragged, rows: Texts, length: int) -> list[str]:
+    """What is odd about texts: no token, too many, unknown ones."""
+    around = sum(map(len, tokens.frame))
     lengths, notes = found.offsets.diff(), []
-    empty, cut = int((lengths == 0).sum()), int((lengths > length).sum())
+    empty, cut = int((lengths <= around).sum()), int((lengths > length).sum())
     zero = sum("\0" in text for text in rows.texts)
     if empty:
         notes.append(f"texts without a token: {empty} of {len(rows)}.")
@@ -253,7 +276,7 @@ def _notes(found: Ragged, rows: Texts, length: int) -> list[str]:
         )
     if zero:
         notes.append(f"texts with NUL characters, read as spaces: {zero}.")
-    unknown = int((found.values == 1).sum())
+    unknown = 0 if tokens.unknown is None else int((found.values == tokens.unknown).sum())
     if unknown > 0.2 * max(1, len(found.values)):
         share = unknown / len(found.values)
         notes.append(f"{share:.0%} of the tokens were not in the training texts.")

@@ -19,7 +19,7 @@ from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, near_columns
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Facts, Feed, TableParts
+from ansatz.fitting.contracts.structure import Beginning, Facts, Feed, TableParts
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem
@@ -42,6 +42,7 @@ from ansatz.spec import InputSpec
 from ansatz.structures.sequence.baselines import fit_linear_text
 from ansatz.structures.sequence.encoder import fit_encoder, load_encoder
 from ansatz.structures.sequence.long_table import read_long, roles_of_long
+from ansatz.structures.sequence.pretrained import pretrained_texts
 from ansatz.structures.sequence.recipe import choose_sequence_recipe
 from ansatz.training import Supervised
 
@@ -146,7 +147,12 @@ class SequenceStructure(TensorStructure):
         self, rows: Any, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]
     ) -> Any:
         """Tokens of the training texts; mean and standard deviation of signals."""
-        return fit_encoder(rows, options)
+        begin = pretrained_texts(options)
+        return fit_encoder(rows, options) if begin is None else begin.encoder(rows)
+
+    def beginning(self, options: Mapping[str, Any]) -> Beginning | None:
+        """The network of a Hugging Face folder."""
+        return pretrained_texts(options)
 
     def load_encoder(self, state: Mapping[str, Any]) -> Any:
         """The encoder of a saved model."""
@@ -247,9 +253,17 @@ class SequenceStructure(TensorStructure):
         """The linear model in tf-idf weights, with a penalty that folds choose."""
         return fit_linear_text(self, likelihood, job, seed)
 
+    def export_folder(self, model: Model, folder: str, *, merged: bool) -> list[str]:
+        """The network with its tokenizer, or its adapter."""
+        from ansatz.structures.sequence.hugging_face_folder import export_folder
+
+        return export_folder(model, folder, merged=merged)
+
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
-        """None: tokens are made outside a graph."""
-        return None
+        """Codes of tokens, or numbers, with a mask: tokens are made outside a graph."""
+        from ansatz.structures.sequence.export import SequenceExporter
+
+        return SequenceExporter(encoder)
 
 
 class LongRows(ReadRows):
