@@ -285,7 +285,8 @@ def test_open_intervals_are_evaluated(command, times):
     done = command("evaluate", "ends-model", "ends.csv", "--json")
     assert f"left out: {both.sum()}." in done.err
     total = json.loads(done.out)["nll"] * (~both).sum()
-    assert total == pytest.approx(-fitted["log_likelihood"], rel=1e-6)
+    # The log-likelihood is that at the estimates, the score is averaged over their error.
+    assert total == pytest.approx(-fitted["log_likelihood"], rel=5e-3)
 
 
 # Tables that need another look.

@@ -1,7 +1,9 @@
 """Tables in the files of other programs, and in archives."""
 
 import builtins
+import struct
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from ansatz.errors import DataError, MissingExtraError
 pyreadr = pytest.importorskip("pyreadr")
 pyreadstat = pytest.importorskip("pyreadstat")
 pytest.importorskip("openpyxl")
+pytest.importorskip("xlrd")
 
 FRAME = pd.DataFrame({"age": [31.0, 45.5, np.nan, 60.0], "sex": [1.0, 2.0, 2.0, 1.0]})
 LABELS = {"sex": {1: "female", 2: "male"}}
@@ -28,11 +31,26 @@ WRITERS = {
     ".rds": lambda path: pyreadr.write_rds(path, _words(), compress="gzip"),
     ".RData": lambda path: pyreadr.write_rdata(path, _words(), df_name="patients"),
     ".xlsx": lambda path: _words().to_excel(path, index=False),
+    ".xls": lambda path: Path(path).write_bytes(_old_excel(_words())),
 }
 
 
 def _words():
     return FRAME.assign(sex=FRAME["sex"].map(LABELS["sex"]))
+
+
+def _old_excel(frame):
+    """A worksheet of Excel 2.1 (BIFF2), the oldest that .xls files hold: cell after cell."""
+    records = [(0x0009, struct.pack("<HH", 7, 16))]  # begin of a worksheet
+    for row, cells in enumerate([list(frame.columns), *frame.itertuples(index=False)]):
+        for column, cell in enumerate(cells):
+            place = struct.pack("<HH3x", row, column)
+            if isinstance(cell, str):
+                records.append((0x0004, place + bytes([len(cell)]) + cell.encode()))
+            elif cell == cell:
+                records.append((0x0003, place + struct.pack("<d", cell)))
+    records.append((0x000A, b""))  # end
+    return b"".join(struct.pack("<HH", kind, len(body)) + body for kind, body in records)
 
 
 @pytest.fixture(params=WRITERS)
@@ -42,11 +60,12 @@ def written(request, tmp_path):
     return path
 
 
-def test_values_gaps_and_labels_are_those_that_were_written(written):
+def test_values_gaps_and_labels_are_those_that_were_written(written, capfd):
     frame = read_table(written).frame
     np.testing.assert_array_equal(frame["age"], FRAME["age"])
     assert frame["sex"].astype(str).tolist() == ["female", "male", "male", "female"]
     assert infer_columns(frame)[1].levels == ("female", "male")
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_damaged_file_is_one_line_with_its_name(written):
@@ -61,7 +80,7 @@ def test_without_the_package_the_error_names_the_extra(written, monkeypatch):
     plain = builtins.__import__
 
     def refuse(name, *args, **more):
-        if name.partition(".")[0] in ("openpyxl", "pyreadstat", "pyreadr"):
+        if name.partition(".")[0] in ("openpyxl", "pyreadstat", "pyreadr", "xlrd"):
             raise ImportError(name)
         return plain(name, *args, **more)
 

@@ -56,9 +56,11 @@ def coefficients(model):
 def test_the_exponential_constant_is_events_over_time_at_risk():
     _, time, event = patients()
     model = linear("exponential").fit(None, time, event=event)
-    assert_allclose(model.predict_hazard(None, [1.0, 7.0]), event.sum() / time.sum(), rtol=1e-9)
+    rate = np.exp(-coefficients(model)[0, 0])
+    assert_allclose(rate, event.sum() / time.sum(), rtol=1e-9)
+    assert_allclose(model.predict(None), np.log(2) / rate, rtol=1e-9)
     late = linear("exponential").fit(None, time, event=event, entry=time / 2)
-    assert_allclose(late.predict_hazard(None, [1.0]), 2 * event.sum() / time.sum(), rtol=1e-9)
+    assert_allclose(np.exp(-coefficients(late)[0, 0]), 2 * rate, rtol=1e-9)
 
 
 @needs_data
@@ -147,7 +149,8 @@ def test_interval_censored_diabetes_is_scipys_optimum(likelihood):
     assert model.linear_.log_likelihood == pytest.approx(-best.fun, abs=1e-4)
     assert_allclose(coefficients(model)[:, 0], best.x[:2], atol=1e-3)
     metrics = model.evaluate(X, pd.DataFrame({"lower": lower, "upper": upper}))
-    assert metrics == {"nll": pytest.approx(best.fun / len(X), rel=1e-6)}  # intervals have no order
+    # Intervals have no order; the predictive distribution is averaged over the estimates' error.
+    assert metrics == {"nll": pytest.approx(best.fun / len(X), rel=2e-3)}
     assert np.isnan(model.score(X, pd.DataFrame({"lower": lower, "upper": upper})))
 
 
@@ -251,8 +254,10 @@ def test_curves_medians_and_risks_agree(likelihood):
     at = [model.predict_survival(X[[k]], [median[k]])[0, 0] for k in np.flatnonzero(reached)[:9]]
     if likelihood == "cox":
         assert (np.array(at) <= 0.5).all()
-    else:
+    elif likelihood == "discrete_hazard":
         assert_allclose(at, 0.5, rtol=1e-6)
+    else:  # the median is that at the estimate, the curve is averaged over its error
+        assert_allclose(at, 0.5, atol=0.02)
     order = stats.spearmanr(model.predict_risk(X), -model.predict_restricted_mean(X)).statistic
     assert order > 0.99
 
@@ -395,7 +400,7 @@ def test_sharp_and_heavy_likelihoods_have_exact_restricted_means():
         middle = float(distribution_of_time.median)
         points = sorted(p for p in (middle * f for f in (0.01, 0.1, 0.9, 0.97, 1.0, 1.03)) if p < 6)
         area = integrate.quad(survival, 0, 6, points=points, limit=500, epsabs=1e-12)[0]
-        assert_allclose(model.predict_restricted_mean(None, 6.0), area, rtol=1e-7)
+        assert_allclose(model.predict_restricted_mean(None, 6.0), area, rtol=1e-6)
 
 
 WRONG = {

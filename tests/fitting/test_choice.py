@@ -172,6 +172,14 @@ def test_a_candidate_that_fails_is_reported_and_left_out():
     assert "likelihood gamma was not compared:" in choice.notes[0]
 
 
+def test_the_table_names_the_models_that_scored():
+    x, y = rng.normal(size=(130, 1)), REALS[:130]
+    for network, models in (("linear", "linear models"), ("mlp", "small networks")):
+        task, candidates, job = _with(["normal", "laplace"], x, y)
+        choice = choose_likelihood(task.change(network=network), candidates, job)
+        assert {row.models for row in choice.table} == {models}
+
+
 def test_where_all_candidates_fail_the_first_is_taken():
     task, candidates, job = _with(["gamma", "weibull"], rng.normal(size=(60, 1)), REALS[:60])
     choice = choose_likelihood(task, candidates, job)

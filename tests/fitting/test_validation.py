@@ -70,7 +70,7 @@ def test_a_saved_model_finds_both_files_again(files, tmp_path):
 def test_validation_rows_in_memory_are_said_to_be_gone(files, table, tmp_path):
     more = table[120:]
     ansatz.fit(files[0], validation_data=more, out=tmp_path / "m", inference="point", **QUICK)
-    with pytest.raises(DataError, match="the rows that stopped the training of .* were in memory"):
+    with pytest.raises(DataError, match=r"the rows that stopped the training of .* were in memory"):
         replay(tmp_path / "m")
 
 
@@ -97,7 +97,7 @@ def test_what_validation_rows_do_not_go_with(files, options, message):
 
 
 def test_a_table_of_other_columns_is_refused(table):
-    with pytest.raises(DataError, match="validation_data, whose rows stop .* has no column 'a'"):
+    with pytest.raises(DataError, match=r"validation_data, whose rows stop .* has no column 'a'"):
         ansatz.fit(table, validation_data=table[["level", "y"]], **QUICK)
     with pytest.raises(DataError, match="has no rows"):
         ansatz.fit(table, validation_data=table[:0], **QUICK)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import ansatz
-from ansatz import Classifier, Regressor
+from ansatz import Classifier, Regressor, SurvivalRegressor
 from ansatz.errors import ModelError
 from ansatz.fitting.linear_posterior import rebuild_linear
 from ansatz.likelihoods import Gamma, Normal, Poisson
@@ -169,3 +169,46 @@ def test_the_linear_member_of_a_mixture_has_its_own_distribution():
     assert_allclose(mixed.cdf(value), parts, atol=1e-6)
     own = posterior.components(rows)[-1][1].distribution
     assert_allclose(own.cdf(value), linear.predict_dist(new).cdf(value), atol=1e-9)
+
+
+def times_of(seed, rows):
+    """Weibull times of ten columns, three of which have effects, and the times of censoring."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 10))
+    time = np.exp(x[:, :3].sum(1) / 2) * rng.weibull(1.5, size=rows)
+    return x, time, rng.exponential(1.7 * np.median(time), size=rows)
+
+
+def test_censoring_that_hides_nothing_has_the_intervals_of_the_uncensored_fit():
+    x, time, _ = times_of(0, 60)
+    plain = Regressor("weibull", network="linear").fit(x[:50], time[:50])
+    times = SurvivalRegressor("weibull", network="linear").fit(x[:50], time[:50])
+    assert_allclose(times.interval(x[50:], 0.9), plain.interval(x[50:], 0.9), rtol=1e-5)
+    assert_allclose(
+        times.evaluate(x[50:], time[50:])["nll"], plain.evaluate(x[50:], time[50:])["nll"]
+    )
+
+
+def test_intervals_of_censored_times_hold_what_they_claim_for_few_rows():
+    """50 rows and 10 columns: at the estimate alone, 90 % intervals held 76 %."""
+    held, at_estimate = [], []
+    for seed in range(6):
+        x, time, end = times_of(seed, 250)
+        model = SurvivalRegressor("weibull", network="linear")
+        model.fit(x[:50], np.minimum(time, end)[:50], event=(time <= end)[:50])
+        for found in (held, at_estimate):
+            lower, upper = model.interval(x[50:], 0.9).T
+            found.append(np.mean((lower <= time[50:]) & (time[50:] <= upper)))
+            model.model_.posterior = model.model_.posterior.at_estimate()
+    assert np.mean(held) > 0.85 > 0.8 > np.mean(at_estimate)
+
+
+def test_a_saved_model_of_censored_times_keeps_its_estimation_error(tmp_path):
+    x, time, end = times_of(1, 50)
+    model = SurvivalRegressor("log_normal", network="linear")
+    model.fit(x, np.minimum(time, end), event=time <= end)
+    again = ansatz.load(model.save(tmp_path / "model"))
+    assert_allclose(again.interval(x, 0.9), model.interval(x, 0.9))
+    wider = np.diff(np.log(again.interval(x, 0.9)), axis=1)
+    again.model_.posterior = again.model_.posterior.at_estimate()
+    assert (wider > np.diff(np.log(again.interval(x, 0.9)), axis=1)).all()

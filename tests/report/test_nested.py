@@ -121,5 +121,7 @@ def test_the_test_rows_are_scored_as_well(tmp_path, capsys):
 def test_without_test_rows_other_models_are_refused_with_advice():
     with pytest.raises(DataError, match="has no test rows"):
         compare(fit("y ~ a"), fit("y ~ b"))
-    with pytest.raises(DataError, match="Nested linear models are tested on all rows: .* --test 0"):
+    with pytest.raises(
+        DataError, match=r"Nested linear models are tested on all rows: .* --test 0"
+    ):
         compare(fit("y ~ a", test=0.3), fit("y ~ a + b", test=0.3))

@@ -3,7 +3,9 @@
 import bz2
 import gzip
 import importlib
+import io
 import lzma
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +66,11 @@ def _read_excel(
     _import("openpyxl" if new else "xlrd", "Excel")
     if new:
         check_zip(path, limit_bytes)
-    with pd.ExcelFile(path, engine="openpyxl" if new else "xlrd") as book:
+    quiet = None if new else {"logfile": io.StringIO()}  # xlrd prints what it guesses
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The xlrd engine is deprecated")  # still the one we ask
+        book = pd.ExcelFile(path, engine="openpyxl" if new else "xlrd", engine_kwargs=quiet)
+    with book:
         sheet = _choose(path, member, [str(name) for name in book.sheet_names], "sheet")
         found = pd.read_excel(book, sheet_name=sheet, na_values=[""], keep_default_na=False)
         others = len(book.sheet_names) - 1

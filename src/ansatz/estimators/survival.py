@@ -136,6 +136,9 @@ class SurvivalRegressor(Estimator, without=("calibration",)):
     def predict_median(self, X: Any, *, offset: ArrayLike | None = None) -> NDArray[np.float64]:
         """Predicts the time at which the survival curve falls to one half.
 
+        That of a linear model is the curve at its estimates, as in R; its other predictions are
+        averaged over their estimation error.
+
         Args:
             X: rows as in ``fit``.
             offset: ``(N,)``, known parts of the linear predictor.

@@ -34,6 +34,7 @@ class LikelihoodScore(NamedTuple):
     score: float  # mean over rows; higher is better
     worse: float  # the best likelihood's mean minus this one's
     error: float  # standard error of that difference, row by row
+    models: str = ""  # that scored it: "linear models" or "small networks"
 
 
 class LikelihoodChoice(NamedTuple):
@@ -127,7 +128,7 @@ def choose_likelihood(
     if not scores:
         why = f"likelihood {simplest}: none of {', '.join(candidates)} could be compared."
         return LikelihoodChoice(simplest, (), why, tuple(notes))
-    table = _compare(scores, sample, folds)
+    table = tuple(row._replace(models=scorer.models) for row in _compare(scores, sample, folds))
     likelihood, why = _decide(table)
     return LikelihoodChoice(likelihood, table, why, tuple(notes))
 

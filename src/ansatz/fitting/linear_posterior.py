@@ -13,7 +13,7 @@ from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.likelihoods import Likelihood
-from ansatz.likelihoods.marginal import Marginal, stays_itself
+from ansatz.likelihoods.marginal import Marginal, averaged_over_error, stays_itself
 from ansatz.linear.predictive import EstimationError
 from ansatz.training import Supervised
 
@@ -45,7 +45,7 @@ class LinearPosterior(PointPosterior):
         super().__init__(structure, encoder, trained, options)
         self.error = Trained(error, _AsItIs(trained.likelihood), "estimation_error", {})
         *_, last = (m for m in trained.network.modules() if isinstance(m, nn.Linear))
-        self.marginal = Marginal(
+        self.averaged = averaged_over_error(
             trained.likelihood,
             last.out_features // len(error.root),
             error.varying,
@@ -56,13 +56,14 @@ class LinearPosterior(PointPosterior):
     @property
     def likelihood(self) -> Likelihood:
         likelihood: Likelihood = self.trained.likelihood
-        return likelihood if stays_itself(likelihood) else self.marginal
+        return likelihood if stays_itself(likelihood) else self.averaged
 
     def serve(self, raws: list[Tensor]) -> Tensor:
         """The raw numbers of ``likelihood``, from the coefficients' and the root of their error."""
         together = torch.cat(raws, -1)
         if stays_itself(self.trained.likelihood):
-            return self.marginal.merged(together)
+            assert isinstance(self.averaged, Marginal)
+            return self.averaged.merged(together)
         return together
 
     def predictive(

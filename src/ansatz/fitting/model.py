@@ -275,8 +275,14 @@ class Model:
         return found | self.outcome.measure(self.posterior, job.rows)
 
     def log_likelihood(self, job: Job) -> float | None:
-        """Sums over the rows of a job; partial for Cox, None for a loss without a density."""
-        likelihood, raw = self.posterior.predictive(job.rows, job.offset, notes=[])
+        """Sums over the rows of a job; partial for Cox, None for a loss without a density.
+
+        Of a linear model at its estimates, as its summary has it.
+        """
+        posterior = self.posterior
+        if isinstance(posterior, PointPosterior):
+            posterior = posterior.at_estimate()
+        likelihood, raw = posterior.predictive(job.rows, job.offset, notes=[])
         if not likelihood.has_distribution:
             return None
         return -float(likelihood.joint_loss(raw, job.y, job.weight).detach().sum())

@@ -145,14 +145,27 @@ class Marginal(Averaged):
 
 
 def is_marginal(likelihood: Likelihood, outputs: int) -> bool:
-    """Tests whether estimation error is averaged over.
+    """Tests whether estimation error is averaged over: not for losses or coupled rows."""
+    return likelihood.has_distribution and likelihood.additive and outputs <= MOST_OUTPUTS
 
-    Not for losses, likelihoods that couple rows, and times that may be censored: their survival
-    curves are those at the estimate.
-    """
-    if not likelihood.has_distribution or not likelihood.additive:
-        return False
-    return not isinstance(likelihood, Censored) and outputs <= MOST_OUTPUTS
+
+def averaged_over_error(
+    likelihood: Likelihood, outputs: int, varying: int, *, df: float, inflation: float
+) -> Likelihood:
+    """A likelihood averaged over its estimation error; of censored times the one inside."""
+    error = {"df": df, "inflation": inflation}
+    if isinstance(likelihood, Censored):
+        return Censored(Marginal(likelihood.likelihood, outputs, varying, **error))
+    return Marginal(likelihood, outputs, varying, **error)
+
+
+def at_estimate(likelihood: Likelihood, raw: Tensor) -> tuple[Likelihood, Tensor]:
+    """The likelihood and its raw numbers without estimation error."""
+    inner = likelihood.likelihood if isinstance(likelihood, Censored) else likelihood
+    if not isinstance(inner, Marginal):
+        return likelihood, raw
+    plain = inner.plain if inner is likelihood else Censored(inner.plain)
+    return plain, inner.estimate(raw)
 
 
 def stays_itself(likelihood: Likelihood) -> bool:

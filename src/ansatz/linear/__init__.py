@@ -8,8 +8,8 @@ from ansatz.linear.effects import NetworkSummary as NetworkSummary
 from ansatz.linear.proportional_hazards import ProportionalHazards as ProportionalHazards
 from ansatz.linear.proportional_hazards import proportional_hazards as proportional_hazards
 from ansatz.linear.proportional_hazards import schoenfeld_residuals as schoenfeld_residuals
-from ansatz.linear.penalised import PenalisedFit as PenalisedFit
-from ansatz.linear.penalised import PenaltyPath as PenaltyPath
+from ansatz.linear.penalised_fit import PenalisedFit as PenalisedFit
+from ansatz.linear.penalised_fit import PenaltyPath as PenaltyPath
 from ansatz.linear.penalised import fit_penalised as fit_penalised
 from ansatz.linear.residuals import leverage as leverage
 from ansatz.linear.residuals import residuals as residuals

@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from ansatz.likelihoods.partial_likelihood import (
     Ties,
     on_one_axis,
     partial_likelihood,
+    tie_term,
 )
 from ansatz.linear.covariance import invert
 from ansatz.linear.criterion import Derivatives
@@ -50,9 +52,21 @@ class PartialLikelihood:
         )
         return Derivatives(-value, -gradient, information, value.abs() + self.weight.sum())
 
+    @cached_property
+    def _centred(self) -> tuple[RiskSets, Tensor]:
+        time, event, entry = self.y.unbind(1)
+        sets = RiskSets.of(time, event, entry, self.weight)
+        return sets, self.x - (self.weight / self.weight.sum()) @ self.x
+
     def value(self, theta: Tensor) -> Tensor:
-        """Minus the log partial likelihood."""
-        return self.derivatives(theta).value
+        """Minus the log partial likelihood, without its derivatives."""
+        sets, x = self._centred
+        eta = x @ theta
+        if self.offset is not None:
+            eta = eta + self.offset
+        others, dead = sets.log_sums(eta + self.weight.log())
+        terms = sets.weight * dead + tie_term(sets.weight, others - dead, self.ties)
+        return terms.sum() - self.weight[sets.events] @ eta[sets.events]
 
     def gradient(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         """Value and gradient."""
@@ -117,7 +131,7 @@ def fit_cox(likelihood: Cox, rows: DesignRows, design: Design, covariance: str) 
     base.set_baseline(
         log_risk if rows.offset is None else log_risk + rows.offset, rows.y.double(), rows.weight
     )
-    fit = _result(base, rows, design, found, -float(null), matrix / scale, table, covariance)
+    fit = cox_result(base, rows, design, found, -float(null), matrix / scale, table, covariance)
     return fit if tested is None else _with_test(fit, tested)
 
 
@@ -174,7 +188,7 @@ def _meat(residuals: Tensor, rows: DesignRows, kind: str) -> Tensor:
     return residuals.T @ residuals * (n / (n - k) if kind == "HC1" else 1.0)
 
 
-def _result(
+def cox_result(
     likelihood: Likelihood,
     rows: DesignRows,
     design: Design,
@@ -184,6 +198,7 @@ def _result(
     coefficients: Tensor,
     kind: str,
 ) -> LinearFit:
+    """What follows from the maximum of the partial likelihood."""
     rank = len(found.theta)
     measures = {"events": float(rows.weight @ (rows.y[:, 1] > 0).double())}
     time, event, entry = rows.y.double()[:, :3].unbind(1)

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.errors import DataError, UsageError
@@ -237,3 +239,24 @@ def _words(
     first = ("-" if parts[0][0] == "-" else "") + parts[0][1]
     text = first + "".join(f" {sign} {term}" for sign, term in parts[1:])
     return text + (" + ..." if len(combination) > 4 else "")
+
+
+def standardise(x: Tensor, weight: Tensor, names: Sequence[str]) -> Design:
+    """All columns but constants, centred and scaled; columns that others determine stay."""
+    centre = weight @ x / weight.sum()
+    scale = (weight @ (x - centre).square() / weight.sum()).sqrt()
+    length = x.abs().amax(0) if len(x) else centre.abs()
+    varies = scale > 1e-9 * length.clamp(min=1e-300)
+    kept = varies.nonzero().squeeze(1)
+    matrix = torch.cat([torch.ones_like(x[:, :1]), ((x - centre) / scale)[:, kept]], 1)
+    if not x.shape[1]:
+        matrix = torch.ones(len(x), 1, dtype=x.dtype)
+    aliased = {names[int(j)]: "a constant" for j in (~varies).nonzero().squeeze(1)}
+    return Design(matrix, tuple(names), kept, centre[kept], scale[kept], aliased)
+
+
+def take_design_rows(rows: DesignRows, index: NDArray[np.intp]) -> DesignRows:
+    """Some of the rows."""
+    chosen = torch.from_numpy(np.asarray(index))
+    parts = (None if part is None else part[chosen] for part in rows)
+    return DesignRows(*parts)  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
+from ansatz.likelihoods.censored import Censored
 from ansatz.likelihoods.cox import Cox
 from ansatz.likelihoods.likelihood import Likelihood
 from ansatz.linear.covariance import in_original_units, model_covariance, sandwich_covariance
@@ -197,7 +198,15 @@ class LinearFitting:
                 *(self._overdispersion() if null else ()),
             ),
             df_statistics=df_statistics(self.covariance, self.rows.group),
+            measures=self._measures(),
         )
+
+    def _measures(self) -> dict[str, float]:
+        """The rows whose outcome has two finite ends, where some are censored."""
+        if not isinstance(self.model.likelihood, Censored):
+            return {}
+        observed = self.rows.y[:, :2].isfinite().all(1)
+        return {"observed": float(self.rows.weight @ observed.double())}
 
     def _overdispersion(self) -> list[str]:
         arguments = (self.likelihood, self.raw, self.rows, self.rank, self.covariance)

@@ -60,8 +60,10 @@ class EstimationError(nn.Module):
         if not all(_is_known(fit) for fit in fits):
             return None
         root = torch.stack([_root(fit, max(len(f.entries) for f in fits)) for fit in fits])
-        df = min(fit.df_residual for fit in fits)
-        inflation = min(fit.observations for fit in fits) / df
+        # A censored row says little of a dispersion: the others give its degrees of freedom.
+        known = min(fit.measures.get("observed", fit.observations) for fit in fits)
+        df = max(known - max(fit.observations - fit.df_residual for fit in fits), 1.0)
+        inflation = known / df
         numbers = (torch.tensor(float(n), dtype=torch.float64) for n in (df, inflation, several))
         return cls(root, *numbers)
 

@@ -24,6 +24,7 @@ from ansatz.fitting.out_of_fold import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
 from ansatz.likelihoods.cox import out_of_fold_log_risks
+from ansatz.likelihoods.marginal import at_estimate
 from ansatz.outcomes.cox_comparison import compare_with_cox
 from ansatz.outcomes.survival_metrics import (
     Followed,
@@ -180,7 +181,8 @@ class SurvivalTime(Outcome):
     def point(self, predictive: Predictive) -> NDArray[np.float64]:
         self.refuse_causes(predictive, "predict_median", "predict_incidence")
         with torch.no_grad():
-            found: NDArray[np.float64] = predictive.distribution.median.numpy()
+            own = at_estimate(predictive.likelihood, predictive.raw)
+            found: NDArray[np.float64] = Predictive(*own).distribution.median.numpy()
         return found
 
     def answers(self, likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
@@ -316,7 +318,7 @@ class SurvivalTime(Outcome):
 
 def survival_answers(likelihood: Likelihood, raw: Tensor) -> dict[str, Tensor]:
     """Medians; of likelihoods without a formula the curves at their times, too."""
-    distribution = likelihood.distribution(raw)
+    distribution = Predictive(*at_estimate(likelihood, raw)).distribution
     if not isinstance(distribution, CurveDistribution):
         return {"prediction": distribution.median}
     found = {"survival": distribution.survival}

@@ -9,6 +9,7 @@ from torch import Tensor
 from ansatz import metrics
 from ansatz.errors import ModelError
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Distribution, Likelihood
+from ansatz.likelihoods.marginal import at_estimate
 from ansatz.likelihoods.special.quadrature import gauss
 from ansatz.outcomes.survival_times import times_and_causes
 
@@ -142,6 +143,7 @@ def risk_of(likelihood: Likelihood, raw: Tensor, horizon: float) -> Tensor:
     """
     if isinstance(likelihood, Cox) and raw.shape[-1] == 1:
         return raw[:, 0]
+    likelihood, raw = at_estimate(likelihood, raw)
     with torch.no_grad():
         mean = restricted_mean(likelihood.distribution(raw), horizon)
     unit = horizon * 2.0**-40  # rows alike tie, whatever the last digit of an integral

@@ -216,6 +216,8 @@ def _described(options: dict[str, Any]) -> str:
 
 
 def _candidates(candidates: list[dict[str, Any]]) -> Table:
+    known = {row.get("models") for row in candidates} - {None, ""}
+    models = f" of {known.pop()}" if len(known) == 1 else ""
     rows = [
         [
             row["likelihood"],
@@ -228,9 +230,8 @@ def _candidates(candidates: list[dict[str, Any]]) -> Table:
     return Table(
         ["likelihood", "out-of-fold log score", "worse by", "±"],
         rows,
-        "Log scores, cross-validated on the training rows, of linear models where one is fitted or "
-        "rows are few, else of small networks; the simplest likelihood within one standard error "
-        "of the best is chosen.",
+        f"Log scores{models}, cross-validated on the training rows; the simplest likelihood within "
+        "one standard error of the best is chosen.",
     )
 
 

@@ -96,6 +96,7 @@ class LikelihoodScores(Protocol):
     """The comparison of likelihoods of y on some rows."""
 
     count: int  # of folds
+    models: str  # that are compared: "linear models", "small networks"
 
     def begin(self, folds: Any) -> None:
         """Trains what all likelihoods have in common."""

@@ -242,6 +242,7 @@ class TableLikelihoodScores:
     def __init__(self, job: Job, total: float, *, linear: bool, seed: int) -> None:
         self.job, self.seed = job, seed
         self.is_linear = _suffices(job, total, linear)
+        self.models = "linear models" if self.is_linear else "small networks"
         self.count = 5 if self.is_linear else 3  # of folds
         self.folds: Folds = []
         self.networks: FoldNetworks | None = None

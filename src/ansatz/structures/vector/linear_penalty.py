@@ -8,7 +8,7 @@ from ansatz.errors import AnsatzError
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.out_of_fold import Folds, choose_folds
 from ansatz.likelihoods import Likelihood
-from ansatz.linear.penalised import NAMES
+from ansatz.linear.penalised_fit import NAMES
 from ansatz.structures.vector.formula_preprocessor import learn_preprocessor
 from ansatz.structures.vector.linear_model import FOLDS, fit_linear_model
 from ansatz.structures.vector.rows import TableRows

@@ -7,7 +7,7 @@ import torch
 from ansatz.figures.number_format import number
 from ansatz.figures.section import Figure, Section, Table, Text
 from ansatz.figures.style import INK, MODEL, figure, to_svg
-from ansatz.linear.penalised import NAMES, WHY, PenalisedFit, PenaltyPath
+from ansatz.linear.penalised_fit import NAMES, WHY, PenalisedFit, PenaltyPath
 from ansatz.report.evidence import Evidence
 
 if TYPE_CHECKING:
