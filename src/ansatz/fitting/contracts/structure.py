@@ -193,6 +193,12 @@ class Structure(Protocol):
         """The recipe with what the rows themselves decide."""
         ...
 
+    def alternative(
+        self, recipe: "Recipe", job: "Job", network: str | nn.Module, options: Mapping[str, Any]
+    ) -> "Recipe | None":
+        """Another recipe for such rows, to be compared with the default out of fold."""
+        return None
+
     def limit(self, recipe: "Recipe", job: "Job", options: Mapping[str, Any]) -> "Recipe":
         """The recipe, whoever set it, within what such rows allow."""
         return recipe
