@@ -101,12 +101,15 @@ def bins() -> str:
     path = ROOT / "benchmarks" / "results" / "bins.json"
     found = json.loads(path.read_text(encoding="utf-8"))["results"]
     lines = [
-        "| table | error without | error with | nll without | nll with |",
-        "|---|---:|---:|---:|---:|",
+        "| table | training rows | error without | with | nll without | with | default | time |",
+        "|---|---:|---:|---:|---:|---:|---|---:|",
     ]
     for name, row in found.items():
         shown = [f"{row[count][key]:.4g}" for key in ("error", "nll") for count in ("0", "32")]
-        lines.append(f"| {name} | {' | '.join(shown)} |")
+        bins = row["default"]["bins"]
+        ratio = row["default"]["seconds"] / row["0" if row["rows"] < 10_000 else "32"]["seconds"]
+        words = "with" if bins else "without"
+        lines.append(f"| {name} | {row['rows']:,} | {' | '.join(shown)} | {words} | {ratio:.2g} |")
     return "\n".join(lines)
 
 

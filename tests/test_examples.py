@@ -18,6 +18,7 @@ NEEDS = {
     "04_ranking.py": "rankings",
     "07_masks.py": "isbi2012",
     "10_own_structure.py": "mr-polarity",
+    "11_embeddings.py": "mnist",
 }
 
 
@@ -95,12 +96,20 @@ def check_structure(printed, folder):
     assert "positive: a warm" in printed and "negative: too long" in printed
 
 
+def check_embeddings(printed, folder):
+    pixels, learned = numbers(printed, "pixels:"), numbers(printed, "embeddings:")
+    assert learned["nearest"] > pixels["nearest"] and learned["class"] > pixels["class"] + 0.3
+    new = [numbers(printed, f"new classes, {name}:") for name in ("pixels", "embeddings")]
+    assert new[0]["nearest"] > new[1]["nearest"] > 0.6
+
+
 CHECKS = dict(
     zip(
         SCRIPTS,
         [
             *(check_tables, check_counts, check_survival, check_ranking, check_ensemble),
             *(check_images, check_masks, check_loop, check_likelihood, check_structure),
+            check_embeddings,
         ],
         strict=True,
     )

@@ -9,9 +9,9 @@ from ansatz.fitting.choice import (
     LikelihoodScore,
     _decide,
     _sample,
-    _standard_error,
     choose_likelihood,
     hedge,
+    standard_error,
 )
 from ansatz.fitting.out_of_fold import choose_folds
 from ansatz.likelihoods import create
@@ -56,14 +56,14 @@ def test_a_sample_takes_duplicates_together_and_the_seed_decides_it():
 # The rule.
 
 
-def test_a_standard_error_counts_a_weight_as_copies_and_a_cluster_as_one():
+def test_astandard_error_counts_a_weight_as_copies_and_a_cluster_as_one():
     values, weight = rng.normal(size=12), rng.integers(1, 4, size=12).astype(float)
     copies = np.repeat(values, weight.astype(int))
     expected = copies.std(ddof=1) / np.sqrt(len(copies))
-    assert _standard_error(values, weight, None) == pytest.approx(expected)
+    assert standard_error(values, weight, None) == pytest.approx(expected)
     cluster, one = np.repeat(np.arange(4), 3), np.ones(12)
     means = values.reshape(4, 3).mean(1)
-    assert _standard_error(values, one, cluster) == pytest.approx(means.std(ddof=1) / 2)
+    assert standard_error(values, one, cluster) == pytest.approx(means.std(ddof=1) / 2)
 
 
 def test_no_single_row_outweighs_the_others():
@@ -75,7 +75,7 @@ def test_no_single_row_outweighs_the_others():
     assert np.array_equal(np.delete(hedged["bad"], 17), np.delete(bad, 17))
 
 
-def test_the_simplest_likelihood_within_one_standard_error_wins():
+def test_the_simplest_likelihood_within_onestandard_error_wins():
     table = [
         LikelihoodScore("normal", -1.02, 0.02, 0.03),
         LikelihoodScore("student_t", -1.0, 0.0, 0.0),
@@ -85,7 +85,7 @@ def test_the_simplest_likelihood_within_one_standard_error_wins():
     assert "simplest within one standard error" in why and "student_t, 0.02 +- 0.03 better" in why
 
 
-def test_beyond_one_standard_error_the_best_likelihood_wins():
+def test_beyond_onestandard_error_the_best_likelihood_wins():
     table = [
         LikelihoodScore("normal", -1.02, 0.02, 0.01),
         LikelihoodScore("student_t", -1.0, 0.0, 0.0),

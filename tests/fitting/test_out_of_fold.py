@@ -6,7 +6,8 @@ from torch.testing import assert_close
 from ansatz import Classifier, Regressor
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import take
-from ansatz.fitting.out_of_fold import choose_folds, log_scores, out_of_fold
+from ansatz.fitting.out_of_fold import choose_folds, log_scores
+from ansatz.fitting.refits import out_of_fold
 from ansatz.likelihoods import Gamma, Normal, Poisson
 
 rng = np.random.default_rng(0)
@@ -72,7 +73,7 @@ def test_every_row_is_left_out_once_and_its_model_did_not_see_it():
     y = np.sin(x[:, 0])
     y[7] = 1e6  # a row that shows wherever it was learned from
     model = Regressor(network="linear").fit(x, y)
-    parts = out_of_fold(model.model_.task, model.read(x, y))
+    parts = out_of_fold(model.model_, model.read(x, y))
     outside = torch.cat([part.outside for part in parts])
     assert sorted(outside.tolist()) == list(range(30))
     (evaluate,) = [part for part in parts if 7 in part.outside]

@@ -21,6 +21,7 @@ from ansatz.fitting.intervals import Method, conformal_scores, distribution_of, 
 from ansatz.fitting.job import read_column
 from ansatz.fitting.linear_inference import margins_of, mean_interval_of
 from ansatz.fitting.model import Given, Model
+from ansatz.fitting.recipe_choice import RecipeChoice
 from ansatz.likelihoods import Distribution
 
 ResidualKind = Literal["response", "pearson", "deviance", "quantile"]
@@ -77,9 +78,10 @@ class Predictor(BaseEstimator):
     linear_ = FittedAttribute(_linear)
     network_ = FittedAttribute(_network)
     n_iter_ = FittedAttribute(lambda model: model.iterations)
-    notes_ = FittedAttribute(lambda model: model.outcome.notes(model))
+    notes_ = FittedAttribute(lambda model: [*model.notes, *model.outcome.notes(model)])
     recalibration_ = FittedAttribute(lambda model: model.recalibration)
     recipe_ = FittedAttribute(lambda model: model.recipe)
+    recipe_choice_ = FittedAttribute(RecipeChoice.of)
     row_keys_ = FittedAttribute(lambda model: model.row_keys)
     saved_summary_ = FittedAttribute(lambda model: model.summary)
     target_names_ = FittedAttribute(lambda model: model.outcome.names)

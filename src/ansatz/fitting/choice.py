@@ -189,14 +189,14 @@ def _compare(scores: dict[str, Tensor], job: Job, folds: Folds) -> tuple[Likelih
     values = hedge({name: score.numpy()[evaluated] for name, score in scores.items()})
     means = {name: float(value @ weight / total) for name, value in values.items()}
     best = max(means, key=means.__getitem__)
-    cluster = _clusters(job, evaluated)
+    cluster = clusters(job, evaluated)
     overlap = (1 + sum(len(rows) / len(learn) for learn, rows in folds)) ** 0.5
     return tuple(
         LikelihoodScore(
             name,
             means[name],
             means[best] - means[name],
-            overlap * _standard_error(values[best] - value, weight, cluster),
+            overlap * standard_error(values[best] - value, weight, cluster),
         )
         for name, value in values.items()
     )
@@ -220,24 +220,25 @@ def hedge(scores: Mapping[str, Row]) -> dict[str, Row]:
     return {name: np.maximum(values, floor) for name, values in scores.items()}
 
 
-def _clusters(job: Job, evaluated: Row) -> Row | None:
+def clusters(job: Job, evaluated: Row) -> Row | None:
     """Numbers of what is taken as independent; None for the rows themselves."""
     if job.group is not None:
         return np.unique(job.group[evaluated].astype(str), return_inverse=True)[1]
     if job.time is None:
         return None
-    order = np.argsort(np.argsort(_moments(job.time[evaluated]), kind="stable"), kind="stable")
+    order = np.argsort(np.argsort(moments(job.time[evaluated]), kind="stable"), kind="stable")
     return order * PERIODS // len(order)
 
 
-def _moments(time: Row) -> Row:
+def moments(time: Row) -> Row:
+    """Times as numbers or dates, which can be ordered."""
     if time.dtype.kind in "iufM":
         return time
     dates: Row = as_dates(pd.Series(time)).to_numpy()
     return dates
 
 
-def _standard_error(values: Row, weight: Row, cluster: Row | None) -> float:
+def standard_error(values: Row, weight: Row, cluster: Row | None) -> float:
     """The standard error of the weighted mean; rows, or sums over clusters, are independent."""
     total = weight.sum()
     away = values - values @ weight / total

@@ -15,6 +15,7 @@ from ansatz.fitting.options import declared
 from ansatz.fitting.options.commands import TrainingOptions
 from ansatz.fitting.options.vector import Errors
 from ansatz.fitting.recipe import STREAM
+from ansatz.fitting.recipe_choice import compare_recipes
 from ansatz.fitting.saved import load_model
 from ansatz.fitting.task import Task
 from ansatz.fitting.teacher import Teacher
@@ -101,13 +102,18 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
 
 
 def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None) -> Model:
-    plan = task.plan(task.recipe(job), job)
+    recipe, choice = task.recipe(job), None
+    if previous is None:
+        recipe, choice = compare_recipes(task, recipe, job, likelihood)
+    plan = task.plan(recipe, job)
     teacher = Teacher.of(plan.options, load_model)
     if teacher is not None:
         teacher.check_labels(task.outcome.labels)
         plan = plan._replace(options={**plan.options, "teacher": teacher})
     before = None if previous is None else previous.posterior
     fitted = task.inference.fit(plan, job, likelihood, before)
+    notes = [] if choice is None or not choice.changed else [str(choice)]
+    notes += [*fitted.notes, *([] if teacher is None else [teacher.note])]
     return Model(
         task,
         fitted.posterior,
@@ -119,7 +125,8 @@ def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None)
         out_of_fold=fitted.out_of_fold,
         recalibration=fitted.recalibration,
         conformal_scores=_out_of_fold_scores(fitted, job, likelihood),
-        notes=fitted.notes if teacher is None else (*fitted.notes, teacher.note),
+        evidence={} if choice is None else {"recipe_choice": choice._asdict()},
+        notes=tuple(notes),
     )
 
 

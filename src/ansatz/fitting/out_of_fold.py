@@ -1,7 +1,6 @@
 """The log score of a likelihood given x, each row evaluated by a model that never saw it."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,9 +9,7 @@ from torch import Tensor
 
 from ansatz.data import fold_numbers, split_rows
 from ansatz.errors import NumericalError
-from ansatz.fitting.fit_model import fit_model
-from ansatz.fitting.job import Job, take
-from ansatz.fitting.task import Task
+from ansatz.fitting.job import Job
 from ansatz.likelihoods import Likelihood
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]  # training rows, rows to evaluate
@@ -98,32 +95,3 @@ def require_finite(scores: Tensor, folds: Folds) -> Tensor:
     if bad.any():
         raise NumericalError(f"the log score of {int(bad.sum())} rows is {float(scores[bad][0])}.")
     return seen
-
-
-FOLDS = 5
-
-
-class Refit(NamedTuple):
-    """Predictions of a model trained on the rows ``inside`` and not on those ``outside``."""
-
-    inside: Tensor
-    outside: Tensor
-    raw: Tensor  # (N, P), of all rows
-
-
-def out_of_fold(task: Task, job: Job, folds: int = FOLDS) -> list[Refit]:
-    """Raw numbers of rows by models that were not trained on them.
-
-    Returns:
-        One per fold; none where the rows cannot be split.
-    """
-    task = task.change(progress=0)
-    found: list[Refit] = []
-    for inside, outside in choose_folds(job, folds, task.settings.seed):
-        if not len(inside) or not len(outside):
-            continue
-        part = take(job, inside)._replace(valid=None, trainer_options={})
-        model = fit_model(task, part, finish=False)  # finishing asks for refits
-        raw = model.posterior.predictive(job.rows, job.offset, notes=[]).raw
-        found.append(Refit(torch.from_numpy(inside), torch.from_numpy(outside), raw))
-    return found

@@ -14,7 +14,9 @@ from ansatz.training.penalties import Penalty
 SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
 FEW = 500  # below it a dispersion that varies with x costs more than it explains
 LARGE = 50_000
+SOME = 1_000  # from here on held-out rows choose whether numbers are cut in bins
 MANY = 10_000  # from here on there are rows enough to bend sharply: numbers are cut in bins
+BINS = 32
 COUPLED = 100_000  # rows up to which a likelihood that couples rows sees all of them at every step
 _MOTIONS = {
     "flip": "flips",
@@ -186,7 +188,7 @@ def choose_recipe(rows: float, *, classes: bool = False, coupled: bool = False) 
             weight_decay=0.1,
             average="ema",
             holdout=holdout,
-            bins=32 if rows >= MANY else 0,
+            bins=BINS if rows >= MANY else 0,
         )
     return Recipe(
         widths=(256, 256),
@@ -194,7 +196,7 @@ def choose_recipe(rows: float, *, classes: bool = False, coupled: bool = False) 
         steps=round(30 * rows / 512),
         learning_rate=1e-3,
         holdout=min(0.1, 20_000 / rows),
-        bins=32,
+        bins=BINS,
     )
 
 

@@ -214,6 +214,7 @@ class FitFolder:
         """
         result.folder = self.out
         result.fitted.evidence = {
+            **result.fitted.evidence,
             "fingerprint": self.fingerprint,
             "fit": _evidence(result),
             "provenance": None

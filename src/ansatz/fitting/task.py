@@ -193,6 +193,12 @@ class Settings:
         return self.network == "linear"
 
     @property
+    def steers(self) -> bool:
+        """Whether options of a network or its training were set, but for the bins of numbers."""
+        given = [name for name in STEERING if self.options.get(name) not in (None, False)]
+        return bool(given or self.network_options)
+
+    @property
     def penalty(self) -> Penalty | None:
         """The penalty that was asked for."""
         given = self.get("penalty")
@@ -248,11 +254,10 @@ class Task(NamedTuple):
         target, likelihood = job.target, self.likelihood(job.target)
         default = self.structure.solves and target.axis == "row" and job.rows.has_features
         same = settings.network in ("auto", self.outcome.network(self.structure))
-        given = [name for name in STEERING if settings.options.get(name) not in (None, False)]
         name = choose(
             job.mass if rows is None else rows,
             networks=default and same and likelihood.additive and likelihood.has_distribution,
-            steered=bool(given or settings.network_options),
+            steered=settings.steers,
             members=settings.options.get("members") is not None,
         )
         return self._replace(
@@ -358,6 +363,16 @@ class Task(NamedTuple):
         except ValidationError as error:
             raise UsageError(one_line(error)) from None
         return self.structure.limit(changed, job, settings.options)
+
+    def alternative(self, recipe: Recipe, job: Job) -> Recipe | None:
+        """Another recipe that rows may choose, where nothing of the training was set."""
+        settings = self.settings
+        if settings.steers or settings.options.get("bins") is not None or job.total is not None:
+            return None
+        if not self.likelihood(job.target).additive or job.target.axis != "row":
+            return None
+        network = self.network(job.target)
+        return self.structure.alternative(recipe, job, network, settings.network_options)
 
     def plan(
         self, recipe: Recipe, job: Job, network_options: dict[str, Any] | None = None

@@ -38,6 +38,7 @@ from ansatz.metrics.labels import confusion_matrix as confusion_matrix
 from ansatz.metrics.labels import f1 as f1
 from ansatz.metrics.labels import precision as precision
 from ansatz.metrics.labels import recall as recall
+from ansatz.metrics.retrieval import neighbour_precision as neighbour_precision
 from ansatz.metrics.scoring_rules import log_score as log_score
 from ansatz.metrics.scoring_rules import pinball as pinball
 from ansatz.metrics.ranking import kendall_tau as kendall_tau

@@ -9,6 +9,7 @@ registry = Registry(
         "antolini_c": "ansatz.metrics.concordance:antolini_c",
         "auc": "ansatz.metrics.classification:auc",
         "boundary_f1": "ansatz.metrics.boundary:boundary_f1",
+        "neighbour_precision": "ansatz.metrics.retrieval:neighbour_precision",
         "panoptic_quality": "ansatz.metrics.instances:panoptic_quality",
         "brier": "ansatz.metrics.classification:brier",
         "brier_skill": "ansatz.metrics.survival:brier_skill",

@@ -28,7 +28,7 @@ from ansatz.fitting.contracts.outcome import (
 from ansatz.fitting.intervals import refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.out_of_fold import out_of_fold
+from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import (
@@ -218,7 +218,7 @@ class Classes(Outcome):
         if evaluated is not None:
             parts = [(rows, raw) for rows, _, raw in evaluated.served()]
         else:
-            refits = out_of_fold(model.task, job)
+            refits = out_of_fold(model, job)
             parts = [(refit.outside, refit.raw[refit.outside]) for refit in refits]
         if not parts:
             return

@@ -20,7 +20,7 @@ from ansatz.fitting.contracts.outcome import Metrics, Outcome
 from ansatz.fitting.intervals import interval_of, refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
-from ansatz.fitting.out_of_fold import out_of_fold
+from ansatz.fitting.refits import out_of_fold
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Cox, CurveDistribution, DiscreteHazard, Likelihood
 from ansatz.likelihoods.cox import out_of_fold_log_risks
@@ -155,7 +155,7 @@ class SurvivalTime(Outcome):
         elif model.out_of_fold is not None:
             likelihood.set_baseline(model.out_of_fold.log_risks(model, job, own), job.y, job.weight)
         else:
-            folds = out_of_fold(model.task, job)
+            folds = out_of_fold(model, job)
             fair = out_of_fold_log_risks(
                 own, ((ins, out, other[:, 0]) for ins, out, other in folds)
             )

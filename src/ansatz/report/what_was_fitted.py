@@ -13,6 +13,7 @@ from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.model import estimator_of
 from ansatz.fitting.problem import structure_of
 from ansatz.fitting.provenance import Provenance, provenance_of
+from ansatz.fitting.recipe_choice import RecipeChoice
 from ansatz.fitting.scores import is_linear
 from ansatz.report.evidence import Evidence
 
@@ -182,6 +183,9 @@ def _facts(evidence: Evidence) -> list[list[Any]]:
         recipe = model.recipe.sentence(model.network_name)
     if recipe:
         facts.append(["recipe", recipe])
+    choice = RecipeChoice.of(model)
+    if choice is not None:
+        facts.append(["choice of the recipe", str(choice)])
     if rows:
         parts = [part for part in ("train", "valid", "test") if rows.get(part)]
         facts.append([evidence.unit.many, ", ".join(f"{rows[part]} {part}" for part in parts)])

@@ -17,6 +17,8 @@ from ansatz.training.objectives import Supervised as Supervised
 from ansatz.training.penalties import Penalty as Penalty
 from ansatz.training.penalties import penalties as penalties
 from ansatz.training.other_steps import NewtonStep as NewtonStep
+from ansatz.training.margins import PairMargin as PairMargin
+from ansatz.training.margins import TripletMargin as TripletMargin
 from ansatz.training.objectives import Step as Step
 from ansatz.training.torch_losses import TorchLoss as TorchLoss
 from ansatz.training.trainer import Trainer as Trainer

@@ -226,6 +226,12 @@ class Structure(Protocol):
         """The given weights that decide the network; None where it is named as ever."""
         return None
 
+    def alternative(
+        self, recipe: "Recipe", job: "Job", network: str | nn.Module, options: Mapping[str, Any]
+    ) -> "Recipe | None":
+        """Another recipe for such rows, to be compared with the default out of fold."""
+        return None
+
     def limit(self, recipe: "Recipe", job: "Job", options: Mapping[str, Any]) -> "Recipe":
         """The recipe, whoever set it, within what such rows allow."""
         return recipe

@@ -25,7 +25,7 @@ from ansatz.fitting.linear_posterior import rebuild_linear
 from ansatz.fitting.model import Model, PointPosterior, Trained
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.read_again import Notify, ReadAgain
-from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.recipe import BINS, MANY, SOME, Recipe
 from ansatz.fitting.request import Request
 from ansatz.fitting.split import SplitJob
 from ansatz.fitting.task import Task
@@ -153,6 +153,16 @@ class Vector(TensorStructure):
             return recipe
         bins = choose_bins(job.rows, recipe.bins, network, options)  # type: ignore[arg-type]
         return recipe.model_copy(update={"bins": bins})
+
+    def alternative(
+        self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
+    ) -> Recipe | None:
+        """Bins of numbers, where rows are too few to take them unasked."""
+        rows: TableRows = job.rows  # type: ignore[assignment]
+        if recipe.bins or not SOME <= job.mass < MANY or not rows.numbers:
+            return None
+        bins = choose_bins(rows, BINS, network, options)
+        return recipe.model_copy(update={"bins": bins}) if bins else None
 
     def limit(self, recipe: Recipe, job: Job, options: Mapping[str, Any]) -> Recipe:
         stream = job.rows.stream  # type: ignore[attr-defined]
