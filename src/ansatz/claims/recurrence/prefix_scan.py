@@ -167,7 +167,7 @@ def draw(paper: Figure, finding: Finding) -> None:
     work.set(ylabel="multiplications for each step", ylim=(0, None))
     turns.set(ylabel="operations in turn")
     work.legend(loc="upper left")
-    paper.suptitle("a scan in chunks: work like the loop, almost no waiting", fontsize=9.5)
+    paper.suptitle("a scan in chunks: work like the loop, few operations in turn", fontsize=9.5)
 
 
 claim = Claim(
