@@ -82,3 +82,17 @@ def test_wrong_shapes_are_named():
         scan(torch.ones(4, 3), torch.ones(4, 3))
     with pytest.raises(UsageError, match=r"broadcasts to b \(2, 4, 3\)"):
         scan(torch.ones(2, 5, 3), torch.ones(2, 4, 3))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # torch's compiler looks at gradients between its graphs
+def test_a_compiled_function_may_scan():
+    a, b, _ = draw(130)
+
+    @torch.compile(backend="aot_eager")
+    def compiled(a, b):
+        return scan(torch.tanh(a), 2 * b).square().sum()
+
+    assert_close(compiled(a, b), scan(torch.tanh(a), 2 * b).square().sum())
+    found = torch.autograd.grad(compiled(a, b), (a, b))
+    assert_close(found, torch.autograd.grad(scan(torch.tanh(a), 2 * b).square().sum(), (a, b)))

@@ -86,15 +86,15 @@ class LSTM(TorchRecurrent):
         if self.is_torchs:
             state = torch.lstm_cell(x, state, *self.weights)
         else:
-            state = self._variant(self._inputs(x), *state)
+            state = self._variant(self._inputs(x), *state, self.weight_hh_l0.t())
         return state, state[0]
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
         if self.is_torchs:
             return self._run_torchs(x, state, mask)
-        outputs = []
+        outputs, U = [], self.weight_hh_l0.t()
         for t, inputs in enumerate(self._inputs(x).unbind(1)):
-            new = self._variant(inputs, *state)
+            new = self._variant(inputs, *state, U)
             state = new if mask is None else keep(mask[:, t], new, state)
             outputs.append(new[0])
         return torch.stack(outputs, 1), state
@@ -115,14 +115,14 @@ class LSTM(TorchRecurrent):
             return linear(x, self.weight_ih_l0, self.bias)
         return self.norm_x(linear(x, self.weight_ih_l0)) + self.bias
 
-    def _variant(self, inputs: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-        U = self.weight_hh_l0.t()
+    def _variant(self, inputs: Tensor, h: Tensor, c: Tensor, U: Tensor) -> tuple[Tensor, Tensor]:
         z = torch.addmm(inputs, h, U) if self.norm_h is None else inputs + self.norm_h(h @ U)
-        gates, g, o = z.unflatten(1, (4, -1)).split((2, 1, 1), 1)
-        g, o = g.squeeze(1), o.squeeze(1)
-        if self.peephole is not None:
-            gates = torch.addcmul(gates, self.peephole[:2], c.unsqueeze(1))
-        i, f = torch.sigmoid(gates).unbind(1)
+        gates, g, o = z.split((2 * self.out_features, self.out_features, self.out_features), 1)
+        if self.peephole is None:
+            i, f = torch.sigmoid(gates).chunk(2, 1)
+        else:
+            gates = torch.addcmul(gates.unflatten(1, (2, -1)), self.peephole[:2], c.unsqueeze(1))
+            i, f = torch.sigmoid(gates).unbind(1)
         c = torch.addcmul(f * c, i, torch.tanh(g))
         if self.peephole is not None:
             o = torch.addcmul(o, self.peephole[2], c)

@@ -17,7 +17,10 @@ from ansatz.spec import Inputs
 
 
 class _Map(nn.Module):
-    """x W + b with W of shape (inputs, outputs): the transpose of torch's linear map."""
+    """x W + b with W of shape (inputs, outputs): the transpose of torch's linear map.
+
+    x is ``(B T, inputs)``: one call for the whole map, where more axes take three.
+    """
 
     def __init__(self, before: int, after: int, generator: torch.Generator | None) -> None:
         super().__init__()
@@ -26,7 +29,7 @@ class _Map(nn.Module):
         self.bias = nn.Parameter(torch.zeros(after))
 
     def forward(self, x: Tensor) -> Tensor:
-        return linear(x, self.weight.t(), self.bias)
+        return torch.addmm(self.bias, x, self.weight)
 
 
 class _Attention(nn.Module):
@@ -38,15 +41,18 @@ class _Attention(nn.Module):
         self.c_attn = _Map(width, 3 * width, generator)
         self.c_proj = _Map(width, width, generator)
 
-    def forward(self, x: Tensor, mask: Tensor | None, cache: KeyValueCache | None) -> Tensor:
-        maps = self.c_attn(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+    def forward(
+        self, x: Tensor, batch: int, mask: Tensor | None, cache: KeyValueCache | None
+    ) -> Tensor:
+        maps = self.c_attn(x).view(batch, -1, 3, self.heads, x.shape[1] // self.heads)
+        maps = maps.permute(2, 0, 3, 1, 4)
         if cache is None:
             q, k, v = maps.unbind()  # (B, h, T, d)
         else:
             q, (k, v) = maps[0], cache.append(maps[1:]).unbind()
         keys = None if mask is None else mask[:, None, None]
         y = attention(q, k, v, keys, causal=True, dropout=self.p if self.training else 0.0)
-        return self.c_proj(join_heads(y))
+        return self.c_proj(join_heads(y).flatten(0, 1))
 
 
 class _Perceptron(nn.Module):
@@ -76,8 +82,10 @@ class _Block(nn.Module):
         self.mlp = _Perceptron(width, hidden, generator)
         self.drop = drop(dropout)
 
-    def forward(self, x: Tensor, mask: Tensor | None, cache: KeyValueCache | None) -> Tensor:
-        y = self.attn(self.ln_1(x), mask, cache)
+    def forward(
+        self, x: Tensor, batch: int, mask: Tensor | None, cache: KeyValueCache | None
+    ) -> Tensor:
+        y = self.attn(self.ln_1(x), batch, mask, cache)
         x = x + (self.drop(y) if self.training else y)
         y = self.mlp(self.ln_2(x))
         return x + (self.drop(y) if self.training else y)
@@ -198,10 +206,10 @@ class GPT(nn.Module):
         else:
             places = (mask.cumsum(1) - 1).clamp(min=0)[:, before:]
         x = parts["wte"](values) + parts["wpe"](places)
-        x = parts["drop"](x) if self.training else x
+        x = (parts["drop"](x) if self.training else x).flatten(0, 1)  # (B T, D)
         for number, block in enumerate(parts["h"].children()):
-            x = block(x, mask, caches[number] if caches else None)
-        return parts["ln_f"](x)
+            x = block(x, len(values), mask, caches[number] if caches else None)
+        return parts["ln_f"](x).unflatten(0, values.shape)
 
     def forward(
         self,

@@ -60,7 +60,8 @@ def measure(generator: torch.Generator, *, size: int = 16, positions: int = 200)
             ),
         ),
     ]
-    return Finding(checks, data={"right": products, "printed": wrong, "shift": shift})
+    data = {"right": products, "printed": wrong, "shift": shift, "heat": right}
+    return Finding(checks, data=data)
 
 
 def frequencies(size: int) -> np.ndarray:
@@ -91,17 +92,21 @@ def best_linear(before: np.ndarray, after: np.ndarray) -> float:
 
 
 def draw(paper: Figure, finding: Finding) -> None:
-    """Products over the position."""
+    """The encodings, and products over the position."""
     from ansatz.figures.style import LINEAR, MODEL
 
-    axes, data = paper.subplots(), finding.data
+    data = finding.data
+    heat, axes = paper.subplots(1, 2, width_ratios=[1, 1.5])
+    image = heat.imshow(data["heat"], aspect="auto", cmap="RdBu_r", interpolation="nearest")
+    paper.colorbar(image, ax=heat)
+    heat.set(xlabel="feature k", ylabel="position t", title="PE(t)")
     axes.plot(data["printed"], "--", color=LINEAR, lw=1, label="own ω in each feature (printed)")
     axes.plot(data["right"], color=MODEL, label="ω shared by sine and cosine")
     axes.set(xlabel="position t", ylabel=f"PE(t) · PE(t + {data['shift']})")
     low, high = axes.get_ylim()
-    axes.set_ylim(low, high + 0.3 * (high - low))
-    axes.set_title("pairs of sine and cosine see the distance only, not the place")
-    axes.legend(loc="upper right", ncols=2)
+    axes.set_ylim(low, high + 0.35 * (high - low))
+    axes.set_title("pairs see the distance only, not the place")
+    axes.legend(loc="upper right")
 
 
 claim = Claim(
@@ -117,7 +122,7 @@ claim = Claim(
         r"\sum_{k\ \mathrm{even}} \cos(s \omega_k), \qquad \omega_k = 10000^{-2 \lfloor k/2 "
         r"\rfloor / d}"
     ),
-    sources=("E47", "M266"),
+    sources=("E47", "M266", "M441"),
     measure=measure,
     reference=(
         "Vaswani et al. (2017), Attention is all you need, section 3.5. "

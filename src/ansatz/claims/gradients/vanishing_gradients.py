@@ -10,10 +10,11 @@ from ansatz.claims.claim import Figure
 from ansatz.claims.finding import EPS
 from ansatz.figures.decades import logarithmic
 from ansatz.figures.style import FOURTH, INK, LINEAR, MODEL, THIRD
+from ansatz.layers import Elman
 
 
 class Case(NamedTuple):
-    """A recurrent layer h ↦ φ(Uh), and the bound α on the slope of φ."""
+    """A layer h ↦ φ(Uh), and the bound α on the slope of φ; with tanh it is our ``Elman``."""
 
     U: Tensor
     activation: str
@@ -116,12 +117,22 @@ def make(width: int, generator: torch.Generator) -> dict[str, Case]:
     }
 
 
+def elman(U: Tensor) -> Elman:
+    """Our recurrent layer with this matrix, without inputs and biases."""
+    layer = Elman(1, len(U)).double().requires_grad_(False)
+    for weight in layer.weights:
+        weight.zero_()
+    layer.weight_hh_l0.copy_(U)
+    return layer
+
+
 def apply(case: Case, h: Tensor) -> Tensor:
     """One layer."""
+    if case.activation == "tanh":
+        state, _ = elman(case.U).step(h.unsqueeze(0), h.new_zeros(1, 1))
+        return state.squeeze(0)
     z = case.U @ h
-    if case.activation == "identity":
-        return z
-    return z.tanh() if case.activation == "tanh" else z.sigmoid()
+    return z if case.activation == "identity" else z.sigmoid()
 
 
 def norms(case: Case, h0: Tensor, depth: int) -> Tensor:
@@ -201,14 +212,15 @@ claim = Claim(
         "The gradient through depth is a product of Jacobians diag(φ')U. It is at most (α σ₁(U)) "
         "to the power of the distance, where α bounds the slope of the activation, so it vanishes "
         "if σ₁ is below 1/α (often printed as ≥ 1/α). Above 1/α it may explode, as an orthogonal "
-        "matrix times 1.2 shows, but need not."
+        "matrix times 1.2 shows, but need not. A recurrent layer is one layer of this kind for "
+        "each step, all with the same U."
     ),
     formula=(
         r"\Big\| \frac{\partial h_T}{\partial h_t} \Big\| = \Big\| \prod_{k} "
         r"\mathrm{diag}(\varphi'(U h_k))\, U \Big\| \le (\alpha\, \sigma_1(U))^{T - t}, \qquad "
         r"|\varphi'| \le \alpha"
     ),
-    sources=("M120", "E25"),
+    sources=("M120", "M244", "E25"),
     measure=measure,
     reference="Pascanu, Mikolov and Bengio (2013), On the difficulty of training recurrent neural "
     "networks. https://arxiv.org/abs/1211.5063",

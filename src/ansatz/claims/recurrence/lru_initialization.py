@@ -2,9 +2,14 @@
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
 from ansatz.claims.claim import Figure
+from ansatz.layers import LRU, MinGRU, Recurrent
+
+UNITS = 20_000
+RING = (0.6, 0.9)
 
 
 def measure(generator: torch.Generator, *, size: int = 100, matrices: int = 10) -> Finding:
@@ -12,12 +17,17 @@ def measure(generator: torch.Generator, *, size: int = 100, matrices: int = 10) 
     draws = torch.randn(matrices, size, size, generator=generator, dtype=torch.float64).numpy()
     moduli = np.abs(np.linalg.eigvals(draws / size**0.5))  # variance 1/n, as Glorot's
     means = moduli.mean(1)
-    dice = np.random.default_rng(int(torch.randint(2**31, (), generator=generator)))
-    r = np.sqrt(dice.random(100_000))
-    nu = np.log(-np.log(r))
-    x, y = dice.standard_normal((2, 30, 3))
-    lru = [recur(each) for each in (x, y, x + y)]
-    gru = [min_gru(each) for each in (x, y, x + y)]
+    disk, ring = (
+        LRU(1, 1, units=UNITS, r_min=low, r_max=high, generator=generator).double()
+        for low, high in ((0.0, 1.0), RING)
+    )
+    start = disk.eigenvalues.detach().abs().mean()
+    low, high = (edge**2 for edge in RING)
+    area = ring.eigenvalues.detach().abs().square().mean()
+    x, y = torch.randn(2, 1, 30, 3, generator=generator, dtype=torch.float64)
+    layers = [kind(3, 3, generator=generator).double() for kind in (LRU, MinGRU)]
+    torch.nn.init.zeros_(layers[0].skip.bias)  # affine maps are linear without their constant
+    apart = [additivity(layer, x, y) for layer in layers]
     error = 4 * float(means.std(ddof=1)) / matrices**0.5
     checks = [
         Check(
@@ -29,85 +39,60 @@ def measure(generator: torch.Generator, *, size: int = 100, matrices: int = 10) 
             wrong=Wrong("r itself uniform", predicted=0.5, erratum="E53"),
         ),
         Check(
-            "mean modulus with r² uniform, through ν = log(-log r)",
-            float(np.exp(-np.exp(nu)).mean()),
+            "mean modulus of the eigenvalues that an LRU starts with",
+            float(start),
             2 / 3,
-            4 * (1 / 18) ** 0.5 / 100_000**0.5,
+            4 * (1 / 18) ** 0.5 / UNITS**0.5,
             "4 standard errors; the variance of r is 1/2 - 4/9",
             wrong=Wrong("r itself uniform", predicted=0.5, erratum="E53"),
         ),
         Check(
-            "largest error of linearity of an LRU's state",
-            float(np.abs(lru[0] + lru[1] - lru[2]).max()),
-            0.0,
-            256 * 2.0**-52 * float(np.abs(lru[2]).max() + 10),
-            "rounding: 256 eps over 30 steps",
-            wrong=Wrong(
-                "a minGRU under that name",
-                measured=float(np.abs(gru[0] + gru[1] - gru[2]).max()),
-                erratum="E53",
-            ),
+            f"mean of r² on a ring from {RING[0]} to {RING[1]}",
+            float(area),
+            (low + high) / 2,
+            4 * (high - low) / (12 * UNITS) ** 0.5,
+            "4 standard errors of uniform numbers",
+            wrong=Wrong("r itself uniform", predicted=(RING[0] ** 2 + RING[0] * RING[1]
+                                                       + RING[1] ** 2) / 3),
         ),
         Check(
-            "largest difference of a minGRU's loop from its prefix scan",
-            float(np.abs(gru[0] - scan(x)).max()),
+            "largest error of linearity of an LRU",
+            apart[0],
             0.0,
-            256 * 2.0**-52 * float(np.abs(gru[0]).max() + 1),
+            256 * 2.0**-52 * 30,
             "rounding: 256 eps over 30 steps",
+            wrong=Wrong("a minGRU under that name", measured=apart[1], erratum="E53"),
         ),
-    ]
-    return Finding(checks, data={"moduli": moduli.ravel()})
+    ]  # fmt: skip
+    shown = ring.eigenvalues.detach()[:1_000].numpy()
+    return Finding(checks, data={"moduli": moduli.ravel(), "ring": shown})
 
 
-def recur(x: np.ndarray) -> np.ndarray:
-    """ζ ← λ ζ + x with |λ| < 1 for any ν: the linear recurrent unit, diagonal."""
-    eigenvalue = np.exp(-np.exp([-1.0, 0.0, 0.5]) + 1j * np.array([0.3, 1.0, 2.0]))
-    state, found = np.zeros(3, dtype=complex), []
-    for each in x:
-        state = eigenvalue * state + each
-        found.append(state)
-    return np.array(found)
-
-
-def gate(x: np.ndarray) -> np.ndarray:
-    """σ(x), feature by feature."""
-    found: np.ndarray = 1 / (1 + np.exp(-x))
-    return found
-
-
-def min_gru(x: np.ndarray) -> np.ndarray:
-    """z ← σ(x) ⊙ z + (1 - σ(x)) ⊙ 2x: its factor depends on the input."""
-    state, found = np.zeros(3), []
-    for each in x:
-        state = gate(each) * state + (1 - gate(each)) * 2 * each
-        found.append(state)
-    return np.array(found)
-
-
-def scan(x: np.ndarray) -> np.ndarray:
-    """The same by pairs (a, b), combined by (a, b)∘(c, d) = (ca, cb + d) at doubling distances."""
-    a, b = gate(x), (1 - gate(x)) * 2 * x
-    step = 1
-    while step < len(x):
-        new_a, new_b = a.copy(), b.copy()
-        new_a[step:] = a[step:] * a[:-step]
-        new_b[step:] = a[step:] * b[:-step] + b[step:]
-        a, b, step = new_a, new_b, 2 * step
-    return b
+def additivity(layer: Recurrent, x: Tensor, y: Tensor) -> float:
+    """The largest |f(x) + f(y) - f(x + y)| over all steps."""
+    with torch.no_grad():
+        one, other, both = (layer(each)[0] for each in (x, y, x + y))
+    return float((one + other - both).abs().max())
 
 
 def draw(paper: Figure, finding: Finding) -> None:
-    """The distribution of the moduli."""
-    from ansatz.figures.style import LINEAR, MODEL
+    """The distribution of the moduli, and a ring."""
+    from ansatz.figures.style import INK, LINEAR, MODEL
 
-    axes, moduli = paper.subplots(), finding.data["moduli"]
+    axes, plane = paper.subplots(1, 2, width_ratios=[1.6, 1])
     edges = np.linspace(0, 1.2, 25).tolist()
-    axes.hist(moduli, edges, density=True, color=MODEL, alpha=0.35, label="eigenvalues")
-    axes.plot([0, 1, 1], [0, 2, 0], color=MODEL, label="2r: r² uniform, an even disk")
+    axes.hist(finding.data["moduli"], edges, density=True, color=MODEL, alpha=0.35,
+              label="eigenvalues")  # fmt: skip
+    axes.plot([0, 1, 1], [0, 2, 0], color=MODEL, label="2r: r² uniform")
     axes.plot([0, 0, 1, 1], [0, 1, 1, 0], "--", color=LINEAR, lw=1, label="r uniform (printed)")
-    axes.set(xlabel="modulus r of an eigenvalue", ylabel="density")
-    axes.set_title("eigenvalues of a Glorot matrix fill the disk evenly: r² is uniform")
+    axes.set(xlabel="modulus r of an eigenvalue", ylabel="density", title="a Glorot matrix")
     axes.legend(loc="upper left")
+    ring, turn = finding.data["ring"], np.linspace(0, 2 * np.pi, 200)
+    for radius in (*RING, 1.0):
+        plane.plot(radius * np.cos(turn), radius * np.sin(turn), color=INK, lw=0.6)
+    plane.plot(ring.real, ring.imag, ".", color=MODEL, ms=2)
+    plane.set(xlabel="real", ylabel="imaginary", title=f"an LRU on the ring {RING[0]} to {RING[1]}")
+    plane.set_aspect("equal")
 
 
 claim = Claim(
@@ -117,13 +102,13 @@ claim = Claim(
         "The eigenvalues of a random matrix with variance 1/n fill the unit disk evenly, so a "
         "diagonal recurrence starts alike if r², not r as often printed, is uniform: the mean "
         "modulus is 2/3. The minGRU is sometimes called an LRU: an LRU is linear in its input, a "
-        "minGRU is not, though a prefix scan computes both."
+        "minGRU is not, though a scan computes both."
     ),
     formula=(
         r"\lambda = \exp(-e^{\nu} + i \varphi), \quad r = |\lambda| = e^{-e^\nu} \in (0, 1), \quad "
         r"r^2 \sim U(0, 1) \;\Rightarrow\; \mathbb{E} r = \tfrac23"
     ),
-    sources=("E53", "M252", "M253", "M254", "M255"),
+    sources=("E53", "M254", "M255"),
     measure=measure,
     reference=(
         "Orvieto et al. (2023), Resurrecting recurrent neural networks for long sequences, section "
