@@ -30,7 +30,11 @@ def fitted():
     def fit(name, sample):
         if (name, sample) not in found:
             estimator, rows, y = SAMPLES[sample]
-            options = {**estimator.get_params(), "inference": name, "members": 3}
+            kind = inference.registry.get(name)
+            if kind.likelihoods and estimator.likelihood not in kind.likelihoods:
+                pytest.skip(f"{name} is for {', '.join(kind.likelihoods)}")
+            options = {**(estimator.get_params() if kind.trains else {}), "inference": name}
+            options |= {"members": 3} if "members" in kind.settings else {}
             model = type(estimator)(**options).fit(rows, y)
             found[name, sample] = model.model_, model.read_again(rows, y).rows
         return found[name, sample]

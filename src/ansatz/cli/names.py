@@ -18,6 +18,7 @@ KINDS = {
     "structures": "ansatz.structures.registry:registry",
     "outcomes": "ansatz.outcomes.registry:registry",
     "inferences": "ansatz.inference.registry:registry",
+    "kernels": "ansatz.kernels.registry:registry",
     "layers": "ansatz.layers.registry:registry",
     "activations": "ansatz.layers.registry:activations",
     "norms": "ansatz.layers.registry:norms",

@@ -229,8 +229,8 @@ def print_fit(fit: Any) -> None:
     target = "" if roles is None else f"{printable(roles.outcome_name, 80)}: "
     print_line()
     print_line(
-        f"{target}{fit.likelihood} likelihood, {fit.network} with {fit.parameters:,} parameters, "
-        f"{rows}"
+        f"{target}{fit.likelihood} likelihood, {fit.network or fit.inference} with "
+        f"{fit.parameters:,} parameters, {rows}"
     )
     for key, value in fit.recipe.items():
         print_line(f"  {key}: {value}")

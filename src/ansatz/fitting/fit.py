@@ -190,15 +190,20 @@ def _choose(
     problem: Problem, task: Task, learn: Job, progress: int | str
 ) -> tuple[LikelihoodChoice | None, Task]:
     """Lets the training rows choose among the likelihoods that the values allow."""
+    own = getattr(task.inference, "likelihoods", ())
+    candidates = [name for name in problem.candidates if not own or name in own]
+    candidates = candidates or problem.candidates[:1]
     if len(problem.candidates) == 1:
         return None, task
+    if len(candidates) == 1:
+        return None, task.change(likelihood=candidates[0])
     task.check_settings(learn)  # raises what is wrong before likelihoods are compared
     choices: list[LikelihoodChoice] = []
 
     def choose() -> str:
-        words = f"choosing among {len(problem.candidates)} likelihoods"
+        words = f"choosing among {len(candidates)} likelihoods"
         with Phase(words, progress) as phase:
-            choices.append(choose_likelihood(task, problem.candidates, learn, phase.show))
+            choices.append(choose_likelihood(task, candidates, learn, phase.show))
         return choices[0].likelihood
 
     # By the first of several processes: one that rounds otherwise might choose otherwise.

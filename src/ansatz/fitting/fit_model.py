@@ -118,7 +118,7 @@ def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None)
         task,
         fitted.posterior,
         job.rows.describe(),
-        recipe=plan.recipe,
+        recipe=plan.recipe if fitted.posterior.networks else None,
         history=fitted.history,
         has_offset=job.offset is not None,
         iterations=0 if fitted.history is None else fitted.history.steps,

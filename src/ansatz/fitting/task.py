@@ -401,12 +401,27 @@ class Task(NamedTuple):
         options = self.settings.options.items()
         given = [name for name, value in options if value is not None and value is not False]
         refuse_foreign(given, self.structure.name, settings=True)
+        self._refuse_of_other_inferences(given)
         odd = [name for name in given if name in self.structure.leaves_to(network)]
         if odd:
             raise UsageError(
                 f"'{odd[0]}' is an option of mlp; those of another network go into "
                 "network_options (--set NAME=VALUE)."
             )
+
+    def _refuse_of_other_inferences(self, given: list[str]) -> None:
+        """Refuses options of other inferences, and of networks where there are none."""
+        own = getattr(self.inference, "settings", settings_of("inference"))
+        foreign = settings_of("inference") - own
+        if not getattr(self.inference, "trains", True):
+            foreign |= STEERING | {"widths", "activation", "dropout"}
+            given = [*given, *self.settings.network_options]
+            foreign |= set(self.settings.network_options)
+            if self.settings.network not in ("auto", self.outcome.network(self.structure)):
+                raise UsageError(f"inference {self.inference.name} has no network; leave it out.")
+        odd = [name for name in given if name in foreign]
+        if odd:
+            raise UsageError(f"'{odd[0]}' is not an option of inference {self.inference.name}.")
 
     def check_settings(self, job: Job) -> None:
         """Raises what a fit would raise about its settings, before any work is done."""

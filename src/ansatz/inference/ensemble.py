@@ -64,6 +64,7 @@ class Ensemble(Inference):
     words: ClassVar[str] = "an ensemble of networks"
     averages: ClassVar[bool] = True
     few: ClassVar[float] = SMALL  # members average their dispersions
+    settings: ClassVar[frozenset[str]] = frozenset({"members"})
 
     def recipe(self, base: Recipe, facts: Facts, options: Mapping[str, Any]) -> Recipe:
         """The structure's recipe of averaged networks, with as many members as asked for."""

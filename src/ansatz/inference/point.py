@@ -28,6 +28,7 @@ class Point(Inference):
     words: ClassVar[str] = "a network"
     averages: ClassVar[bool] = False
     few: ClassVar[float] = FEW
+    settings: ClassVar[frozenset[str]] = frozenset({"members"})
 
     def recipe(self, base: Recipe, facts: Facts, options: Mapping[str, Any]) -> Recipe:
         return base

@@ -4,7 +4,11 @@ from ansatz.registry import Registry
 
 registry = Registry(
     "inference",
-    {"point": "ansatz.inference.point:Point", "ensemble": "ansatz.inference.ensemble:Ensemble"},
+    {
+        "point": "ansatz.inference.point:Point",
+        "ensemble": "ansatz.inference.ensemble:Ensemble",
+        "gp": "ansatz.inference.gp:GaussianProcess",
+    },
 )
 DEFAULT = "point"
 AUTO = "auto"  # chosen by the number of rows

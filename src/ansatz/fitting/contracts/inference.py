@@ -128,6 +128,9 @@ class Inference(Protocol):
     few: ClassVar[
         float
     ]  # rows below which a dispersion that varies with x costs more than it explains
+    settings: ClassVar[frozenset[str]] = frozenset()  # options of inferences that it reads
+    likelihoods: ClassVar[tuple[str, ...]] = ()  # that it knows; () for any
+    trains: ClassVar[bool] = True  # whether it trains networks, and takes options of that
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":
         """The structure's recipe, changed as this inference needs it."""

@@ -81,9 +81,11 @@ class TunedPlaceOptions(TypedDict, total=False):
 
 
 class InferenceSettings(TypedDict, total=False):
-    """The options of an ensemble."""
+    """The options of inferences."""
 
     members: Annotated[int, Option("Networks of the ensemble.")]
+    kernel: Annotated[str, Option("Of a Gaussian process (ansatz list kernels): matern52.")]
+    restarts: Annotated[int, Option("Beginnings of the search for a kernel's parameters: 3.")]
 
 
 _OUTCOME: Any = {"panel": MODEL, "metavar": "COL", "limits": {"min_length": 1}}

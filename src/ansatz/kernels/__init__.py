@@ -1,0 +1,24 @@
+"""Positive definite functions of two inputs, and Gaussian processes."""
+
+from ansatz.kernels.kernel import ArcCosine as ArcCosine
+from ansatz.kernels.kernel import Constant as Constant
+from ansatz.kernels.kernel import Kernel as Kernel
+from ansatz.kernels.kernel import Linear as Linear
+from ansatz.kernels.kernel import Polynomial as Polynomial
+from ansatz.kernels.kernel import Product as Product
+from ansatz.kernels.kernel import Sum as Sum
+from ansatz.kernels.kernel import White as White
+from ansatz.kernels.regression import Process as Process
+from ansatz.kernels.regression import condition as condition
+from ansatz.kernels.regression import evidence as evidence
+from ansatz.kernels.regression import maximise_evidence as maximise_evidence
+from ansatz.kernels.registry import create as create
+from ansatz.kernels.registry import names as names
+from ansatz.kernels.registry import register as register
+from ansatz.kernels.registry import registry as registry
+from ansatz.kernels.stationary import RBF as RBF
+from ansatz.kernels.stationary import Matern12 as Matern12
+from ansatz.kernels.stationary import Matern32 as Matern32
+from ansatz.kernels.stationary import Matern52 as Matern52
+from ansatz.kernels.stationary import Periodic as Periodic
+from ansatz.kernels.stationary import RationalQuadratic as RationalQuadratic
