@@ -51,6 +51,7 @@ class SequenceStructure(TensorStructure):
     name: ClassVar[str] = "sequence"
     unit: ClassVar[tuple[str, str]] = ("text", "texts")
     element: ClassVar[tuple[str, str] | None] = ("token", "tokens")
+    report: ClassVar[str] = "ansatz.structures.sequence.report.contribution:SequenceReport"
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
         """The shape and dropout of networks, which have defaults of their own."""
