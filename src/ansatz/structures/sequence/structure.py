@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data import Batch
-from ansatz.data.batch import pad
+from ansatz.data.batch import Ragged, pad
 from ansatz.data.sequences.reading import CLASS, read_texts
 from ansatz.data.sequences.sequences import Texts, sequences_of
 from ansatz.data.sequences.source import SequenceSource
@@ -39,6 +39,7 @@ from ansatz.structures.sequence.recipe import choose_sequence_recipe
 from ansatz.training import Supervised
 
 AT_ONCE = 512  # sequences that are predicted at once
+TOGETHER = 64  # of them that are filled up to the same length
 
 
 class SequenceStructure(TensorStructure):
@@ -227,9 +228,8 @@ class SequenceStructure(TensorStructure):
         longest = max(1, int(found.offsets.diff().max())) if len(rows) else 1
         for first in range(0, max(len(rows), 1), AT_ONCE):
             part = slice(first, first + AT_ONCE)
-            inputs = pad(found.take_rows(part))
-            extra = None if offset is None else offset[part]
-            yield [_filled(network(inputs, extra), longest) for network in networks]
+            some, extra = found.take_rows(part), None if offset is None else offset[part]
+            yield [_answers(network, some, extra, longest) for network in networks]
 
     # Linear models.
 
@@ -250,6 +250,17 @@ class SequenceStructure(TensorStructure):
         from ansatz.structures.sequence.export import SequenceExporter
 
         return SequenceExporter(encoder)
+
+
+def _answers(network: Trained, rows: Ragged, offset: Tensor | None, longest: int) -> Tensor:
+    """The raw numbers of some sequences, those of similar lengths together."""
+    order = rows.offsets.diff().argsort(stable=True)
+    parts = order.split(TOGETHER) or (order,)
+    raws = [
+        _filled(network(pad(rows.take_rows(k)), None if offset is None else offset[k]), longest)
+        for k in parts
+    ]
+    return torch.cat(raws)[order.argsort()]
 
 
 def _filled(raw: Tensor, longest: int) -> Tensor:

@@ -36,11 +36,11 @@ def section(evidence: Evidence) -> Section | None:
     chosen = list(range(len(each)))
     if len(chosen) > SHOWN:
         chosen = [*chosen[: SHOWN // 2], *chosen[-SHOWN // 2 :]]
-    spread = np.array([_entropy(found[0, :, :, :].double()) for found in maps])
+    breadth = np.array([_entropy(found[0, :, :, :].double()) for found in maps])
     lead = (
         f"Attention of {len(maps)} layers on one text of {len(words)} tokens. On average a token "
-        f"attends to as many as {spread[0]:.1f} tokens in the first layer and {spread[-1]:.1f} in "
-        "the last, by the exponential of the entropy."
+        f"attends to as many as {breadth[0]:.1f} tokens in the first layer and {breadth[-1]:.1f} "
+        "in the last, by the exponential of the entropy."
     )
     own = np.mean([np.trace(found) / len(found) for found in each])
     caption = (
