@@ -168,6 +168,17 @@ def test_a_saved_model_needs_no_folder(given, tmp_path):
 OPTIONS = {"options": {"steps": 3}, "x": "sequence"}
 
 
+def test_states_computed_once_train_the_same_head(given):
+    folder, _, _ = given
+    options = {"pretrained": folder, **QUICK, "steps": 9, "learning_rate": 0.01}
+    pooling = {} if folder.name == "gpt2" else {"pooling": "mean"}
+    once = Classifier(freeze="backbone", **options).fit(TEXTS, LABELS)
+    groups = len(networks.layer_groups(once.model_.network)) - 1
+    always = Classifier(freeze=groups, network_options={"dropout": 0.0, **pooling}, **options)
+    found = always.fit(TEXTS, LABELS).predict_proba(TEXTS)
+    np.testing.assert_allclose(once.predict_proba(TEXTS), found, rtol=0, atol=1e-5)
+
+
 def logits_of(folder, tokenizer, texts):
     made = transformers.AutoModelForSequenceClassification.from_pretrained(
         folder, dtype=torch.float64

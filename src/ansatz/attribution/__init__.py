@@ -1,5 +1,6 @@
 """Attribution of outputs to pixels of the input, and feature maps of layers."""
 
+from ansatz.attribution.attention_maps import attention_maps as attention_maps
 from ansatz.attribution.layer import feature_maps as feature_maps
 from ansatz.attribution.layer import filters as filters
 from ansatz.attribution.grad_cam import grad_cam as grad_cam

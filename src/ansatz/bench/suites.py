@@ -47,6 +47,9 @@ SUITES = {
     "quality-images": Suite(
         "image_quality", "quality_images", "MNIST, Fashion-MNIST, CIFAR-10, three seeds", False
     ),
+    "quality-text": Suite(
+        "text_quality", "quality_text", "film reviews from scratch and from given weights", False
+    ),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),

@@ -18,7 +18,7 @@ from ansatz.likelihoods import Likelihood
 
 _OF_TABLES = (
     *("calibration", "x", "widths", "activation", "dropout", "quantile", "bins"),
-    *("errors", "formula", "impute", "link"),
+    *("errors", "formula", "impute", "link", "adapter"),
 )
 
 

@@ -12,9 +12,11 @@ from torch import Tensor, nn
 from ansatz import networks, optim
 from ansatz.data import Batch
 from ansatz.data.batch import UNLABELLED, map_tensors, take_rows
+from ansatz.data.source import Source
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Feed, Structure
+from ansatz.fitting.frozen_body import LastMap, StateSource
 from ansatz.fitting.job import Job, take
 from ansatz.fitting.model import Trained
 from ansatz.fitting.recipe import Recipe
@@ -89,10 +91,10 @@ def train(
     own = plan._replace(recipe=recipe)
     step, transfer = _begin(own, learn, likelihood, made, start, teacher=teacher)
     feed = _feed(step, recipe, seed)
-    source = plan.structure.source(learn, made, feed, plan.options)
+    source = _source(plan, learn, made, feed, step)
     held_out = None
     if stop is not None:
-        held_out = plan.structure.source(stop, made, feed._replace(training=False), plan.options)
+        held_out = _source(plan, stop, made, feed._replace(training=False), step)
     if held_out is None:
         _refuse_without_evaluation(plan)
     trainer = Trainer(
@@ -108,6 +110,16 @@ def train(
     with _one_row_has_no_spread(plan):
         history = trainer.fit(step, source, held_out)
     return Training(made, finish(plan, made, step), step, history, transfer.notes)
+
+
+def _source(plan: TrainingPlan, job: Job, encoder: Encoder, feed: Feed, step: Step) -> Source:
+    """Batches of the rows; of the states of a frozen body where only its last map is trained."""
+    source = plan.structure.source(job, encoder, feed, plan.options)
+    if not isinstance(step.network, LastMap):
+        return source
+    every = feed._replace(training=False)
+    plain = plan.structure.source(job, encoder, every, plan.options)
+    return StateSource(source, step.network, plain)
 
 
 def _refuse_without_evaluation(plan: TrainingPlan) -> None:
@@ -159,7 +171,10 @@ def finish(plan: TrainingPlan, encoder: Encoder, step: Step) -> Trained:
     objective: Any = step.objective
     if isinstance(objective, TeacherObjective):
         objective = objective.plain()
-    return finish_pair(plan, encoder, step.network, objective)
+    network = step.network
+    return finish_pair(
+        plan, encoder, network.whole if isinstance(network, LastMap) else network, objective
+    )
 
 
 def finish_pair(
@@ -218,7 +233,7 @@ def _begin(
     asked = file is not None or frozen is not None or plan.options.get("adapter") is not None
     transfer = begin_transfer(module, plan, file, frozen) if asked else Transfer()
     step = build_step(
-        module,
+        LastMap(module) if transfer.last_map and job.target.axis == "row" else module,
         objective,
         recipe,
         seed=plan.seed,

@@ -18,6 +18,7 @@ class Transfer(NamedTuple):
     groups: list[dict[str, Any]] | None = None
     callbacks: tuple[Callback, ...] = ()
     notes: tuple[str, ...] = ()
+    last_map: bool = False  # is trained alone, on states that are computed once
 
 
 def begin_transfer(network: nn.Module, plan: TrainingPlan, file: Any, frozen_part: Any) -> Transfer:
@@ -49,4 +50,4 @@ def begin_transfer(network: nn.Module, plan: TrainingPlan, file: Any, frozen_par
         notes.append(f"low-rank changes of {adapters} maps and the last maps are trained.")
     factor = 2.6 if begin is None else 1.0 if adapters else begin.rate_factor
     groups = discriminative_groups(network, plan.recipe.learning_rate, factor=factor)
-    return Transfer(groups, callbacks, tuple(notes))
+    return Transfer(groups, callbacks, tuple(notes), begin is not None and begin.last_map)

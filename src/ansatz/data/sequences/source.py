@@ -63,7 +63,8 @@ class SequenceSource:
     def _chosen(self, epoch: int) -> list[Tensor]:
         """The rows of each batch."""
         count, size = len(self.rows.index), self.batch_size
-        order = torch.arange(count)
+        # Evaluated together are texts of similar length, whose order does not matter.
+        order = self.lengths.argsort(stable=True) if size < count else torch.arange(count)
         if self.shuffle:
             draw = generator(self.seed, "order", epoch)
             order = torch.randperm(count, generator=draw)

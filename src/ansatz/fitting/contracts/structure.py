@@ -74,11 +74,15 @@ class Beginning(Protocol):
     """Given weights that decide the network of a fit.
 
     ``network`` is its name, ``options`` are those of its factory, and ``rate_factor`` is the ratio
-    of the learning rates of a group of layers and the one before it.
+    of the learning rates of a group of layers and the one before it. ``last_map`` says that only
+    the last map is trained, and that the states before it are the same at every step.
     """
 
     network: str
     rate_factor: float
+
+    @property
+    def last_map(self) -> bool: ...
 
     @property
     def options(self) -> dict[str, Any]: ...

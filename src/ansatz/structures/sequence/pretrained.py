@@ -15,8 +15,8 @@ from ansatz.networks.hugging_face import describe_hugging_face, load_hugging_fac
 from ansatz.structures.sequence.encoder import TextEncoder, notes_on
 
 RANK = 8  # of adapters
-_RATES = {"all": 0.03, "adapter": 0.3, "head": 0.6}  # times the width: see PretrainedTexts.recipe
-_PASSES = {"all": 3, "adapter": 4, "head": 15}
+_RATES = {"all": 0.03, "adapter": 0.3, "head": 1.0}  # times the width: see PretrainedTexts.recipe
+_PASSES = {"all": 3, "adapter": 3, "head": 20}
 _STEPS = {
     "all": 300,
     "adapter": 400,
@@ -44,6 +44,11 @@ class PretrainedTexts:
         if self.asked.get("adapter"):
             return "adapter"
         return "head" if self.asked.get("freeze") == "backbone" else "all"
+
+    @property
+    def last_map(self) -> bool:
+        """Whether nothing but the last map is trained, on states that stay as they are."""
+        return self.trained == "head"
 
     @property
     def options(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ansatz import outcomes
 from ansatz.data import Batch
-from ansatz.data.batch import pad
+from ansatz.data.batch import Ragged, pad
 from ansatz.data.sequences.reading import CLASS, read_texts
 from ansatz.data.sequences.sequences import Texts, sequences_of
 from ansatz.data.sequences.source import SequenceSource
@@ -47,6 +47,7 @@ from ansatz.structures.sequence.recipe import choose_sequence_recipe
 from ansatz.training import Supervised
 
 AT_ONCE = 512  # sequences that are predicted at once
+TOGETHER = 64  # of them that are filled up to the same length
 
 
 class SequenceStructure(TensorStructure):
@@ -59,6 +60,7 @@ class SequenceStructure(TensorStructure):
     name: ClassVar[str] = "sequence"
     unit: ClassVar[tuple[str, str]] = ("text", "texts")
     element: ClassVar[tuple[str, str] | None] = ("token", "tokens")
+    report: ClassVar[str] = "ansatz.structures.sequence.report.contribution:SequenceReport"
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
         """The shape and dropout of networks, which have defaults of their own."""
@@ -241,9 +243,8 @@ class SequenceStructure(TensorStructure):
         longest = max(1, int(found.offsets.diff().max())) if len(rows) else 1
         for first in range(0, max(len(rows), 1), AT_ONCE):
             part = slice(first, first + AT_ONCE)
-            inputs = pad(found.take_rows(part))
-            extra = None if offset is None else offset[part]
-            yield [_filled(network(inputs, extra), longest) for network in networks]
+            some, extra = found.take_rows(part), None if offset is None else offset[part]
+            yield [_answers(network, some, extra, longest) for network in networks]
 
     # Linear models.
 
@@ -277,6 +278,17 @@ class LongRows(ReadRows):
     def names(self) -> dict[str, Any]:
         """The identifier of each sequence."""
         return {self.identifier: self.table.frame[self.identifier].tolist()}
+
+
+def _answers(network: Trained, rows: Ragged, offset: Tensor | None, longest: int) -> Tensor:
+    """The raw numbers of some sequences, those of similar lengths together."""
+    order = rows.offsets.diff().argsort(stable=True)
+    parts = order.split(TOGETHER) or (order,)
+    raws = [
+        _filled(network(pad(rows.take_rows(k)), None if offset is None else offset[k]), longest)
+        for k in parts
+    ]
+    return torch.cat(raws)[order.argsort()]
 
 
 def _filled(raw: Tensor, longest: int) -> Tensor:

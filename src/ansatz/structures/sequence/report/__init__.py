@@ -1,0 +1,1 @@
+"""The report of texts: what single ones depend on, lengths, attention."""
