@@ -296,6 +296,12 @@ _OWNERS = (
     Owner("vector", (VectorOptions,), (VectorSettings,), "tables"),
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner("sequence", (SequenceOptions,), (SequenceSettings,), "texts or sequences"),
+    Owner(
+        "joined",
+        (VectorOptions, GridOptions, SequenceOptions),
+        (VectorSettings, GridSettings, SequenceSettings),
+        "columns of several kinds",
+    ),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),
@@ -320,7 +326,8 @@ def fit_settings() -> frozenset[str]:
 def settings_with(structure: str) -> frozenset[str]:
     """Lists the options that ``--set`` takes where x is of a structure."""
     others = [name for name, each in OWNERS.items() if each.data and name != structure]
-    return fit_settings().difference(*map(settings_of, others))
+    own = settings_of(structure) if structure in OWNERS else frozenset()
+    return own | fit_settings().difference(*map(settings_of, others))
 
 
 def refuse_foreign(

@@ -8,6 +8,7 @@ registry = Registry(
         "vector": "ansatz.structures.vector.structure:Vector",
         "grid": "ansatz.structures.grid.structure:Grid",
         "sequence": "ansatz.structures.sequence.structure:SequenceStructure",
+        "joined": "ansatz.structures.joined.structure:JoinedTable",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
@@ -17,9 +18,11 @@ recognizers = {
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "joined": "ansatz.structures.joined.recognition:recognizes_rows",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_rows",
     "grid": "ansatz.structures.grid.recognition:recognizes_rows",
 }
+SEVERAL = "joined"  # columns of several kinds
 DEFAULT = "vector"  # rows of a table, unless another structure recognizes the data
 create = registry.create
 names = registry.names
