@@ -120,7 +120,9 @@ def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem
     source = TableSource.of(given)
     asked, reader = provenance.asked.options, provenance.asked.reader()
     if source.kind != "file":  # other options are in the rows
-        reader = {name: reader[name] for name in ("tiles", "text_column", "image") if name in reader}
+        reader = {
+            name: reader[name] for name in ("tiles", "text_column", "image") if name in reader
+        }
     if isinstance(given, pd.DataFrame):
         given = given.copy(deep=False)  # its columns get names
     options = model.task.settings.likelihood_options if asked["likelihood"] else None

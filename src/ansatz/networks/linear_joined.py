@@ -56,9 +56,7 @@ class LinearJoined(nn.Module):
     def design(self, *inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Row, number and value of each z that is not 0."""
         found, first = [], 0
-        for own, part, size in zip(
-            self._cut(inputs), self.parts.values(), self.sizes, strict=True
-        ):
+        for own, part, size in zip(self._cut(inputs), self.parts.values(), self.sizes, strict=True):
             row, number, z = part.design(*own)  # type: ignore[operator]
             found.append((row, number + first, z))
             first += size

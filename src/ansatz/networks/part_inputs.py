@@ -10,9 +10,7 @@ def count_tensors(part: InputSpec) -> int:
     return 1 + (part.structure == "sequence" or bool(part.cardinalities))
 
 
-def cut_inputs(
-    owner: str, spec: InputSpec, inputs: tuple[Tensor, ...]
-) -> list[tuple[Tensor, ...]]:
+def cut_inputs(owner: str, spec: InputSpec, inputs: tuple[Tensor, ...]) -> list[tuple[Tensor, ...]]:
     """The tensors of each part; sequences end with the longest that is there."""
     counts = [count_tensors(part) for _, part in spec.parts]
     if len(inputs) != sum(counts):

@@ -12,7 +12,7 @@ registry = Registry(
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
-claims = {"image": "grid", "text_column": "sequence", "identifier": "sequence"}
+claims = {"text_column": "sequence", "identifier": "sequence", "image": "grid"}
 recognizers = {
     "sequence": "ansatz.structures.sequence.recognition:recognizes_data",
     "grid": "ansatz.data.grids:is_grids",

@@ -59,7 +59,9 @@ class JoinedTable(JoinedStructure):
         origin, frame, notes = read_texts(data, named.texts, **how)
         for name in drop:
             if name not in frame.columns:
-                raise UsageError(f"{origin}: no column '{name}' to drop. {near_columns(name, frame)}")
+                raise UsageError(
+                    f"{origin}: no column '{name}' to drop. {near_columns(name, frame)}"
+                )
         frame = frame.drop(columns=list(drop))
         if encoder is None:
             features = column_roles.expand(frame).features(frame)

@@ -184,7 +184,9 @@ Encoder = TextEncoder | SentenceEncoder | SignalEncoder | VisitEncoder
 ALL_LEVELS = 10**6  # of a column of a long table: indicators, however many
 
 
-def fit_encoder(rows: Texts | Sentences | Sequences | Visits, options: Mapping[str, Any]) -> Encoder:
+def fit_encoder(
+    rows: Texts | Sentences | Sequences | Visits, options: Mapping[str, Any]
+) -> Encoder:
     """An encoder of the training rows."""
     if isinstance(rows, Visits):
         columns = infer_columns(rows.frame)

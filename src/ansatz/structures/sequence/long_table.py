@@ -22,9 +22,7 @@ def roles_of_long(column_roles: ColumnRoles) -> ColumnRoles:
     return column_roles.model_copy(update=changed)
 
 
-def read_long(
-    data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]
-) -> Read:
+def read_long(data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -> Read:
     """A sequence for each value of the identifier; its outcome is the same in all its rows.
 
     Times of events are read as start-stop rows: one sequence for each visit, of the visits up to

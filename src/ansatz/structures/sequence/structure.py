@@ -40,8 +40,8 @@ from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
-from ansatz.structures.sequence.encoder import fit_encoder, load_encoder
 from ansatz.structures.registry import SEVERAL
+from ansatz.structures.sequence.encoder import fit_encoder, load_encoder
 from ansatz.structures.sequence.long_table import read_long, roles_of_long
 from ansatz.structures.sequence.recipe import choose_sequence_recipe
 from ansatz.training import Supervised
