@@ -62,7 +62,7 @@ def test_linear_text_is_scikit_learns_tf_idf():
         for k in range(5)
     ]
     network = networks.create("linear_text", inputs=CODES, outputs=1, pairs=0).double()
-    network.observe(*pad(rows))
+    network.begin(*pad(rows))
     row, number, z = network.terms(*pad(rows))
     found = np.zeros((5, network.size))
     found[row.numpy(), number.numpy()] = z.numpy()
@@ -75,7 +75,7 @@ def test_a_bag_begins_with_what_each_word_says():
     codes = torch.tensor([[3, 4], [3, 5], [6, 4], [6, 5]])
     slopes = torch.tensor([[-0.5], [-0.5], [0.5], [0.5]])  # of two classes, p - y
     bag = networks.create("bag", inputs=CODES, outputs=1, pairs=0).double()
-    bag.observe(codes, codes > 0, slopes)
+    bag.begin(codes, codes > 0, slopes)
     by_hand = -slopes[:2].sum() / (0.25 * (2 + 1))
     torch.testing.assert_close(bag.ratios.weight[3, 0], by_hand)
     torch.testing.assert_close(bag.ratios.weight[6, 0], -by_hand)

@@ -440,6 +440,14 @@ def _check_names(frame: "pd.DataFrame", names: list[str]) -> None:
             raise UsageError(f"no column is called '{name}'.{hint}")
 
 
+def is_free_text(column: "pd.Series") -> bool:
+    """Tests whether the cells of a column are texts, each of its own, rather than categories."""
+    if column.dtype.kind in "biufcmM":
+        return False
+    _, levels = spelled(column)
+    return _is_text(levels, int(column.notna().sum())) and not looks_like_dates(levels)
+
+
 def _refuse_text(names: list[str]) -> None:
     if names:
         listed = ", ".join(f"'{name}'" for name in names)

@@ -305,6 +305,8 @@ class Predictor(BaseEstimator):
                 )
         rows = self._given(X, offset)._replace(trials=trials)
         columns = self.model_.outcome.frame(self.model_, rows, interval=interval, **options)
+        if index is not None and len(index) != len(rows.rows):  # of a long table
+            index = None
         return pd.DataFrame(columns, index=index)
 
     def residuals(

@@ -10,18 +10,28 @@ from torch import Tensor, nn
 
 from ansatz import structures
 from ansatz.data import row_keys
+from ansatz.fitting.contracts.inference import Posterior
+from ansatz.fitting.contracts.structure import Facts
+from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.sparse_linear import fit_sparse_linear
 from ansatz.fitting.tensor_structure import TensorStructure
+from ansatz.fitting.training import begin_with_rows
+from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec
+from ansatz.training import Supervised
 
 
 class JoinedRows:
     """Rows whose examples have several parts."""
 
-    spec = None
-
     def __init__(self, parts: Mapping[str, Any]) -> None:
         self.parts = dict(parts)
+
+    @property
+    def spec(self) -> InputSpec:
+        """Its parts; how many features a network sees of columns depends on their levels."""
+        return InputSpec.joined(**{n: p.spec or InputSpec.of(1) for n, p in self.parts.items()})
 
     def __len__(self) -> int:
         return len(next(iter(self.parts.values())))
@@ -92,7 +102,14 @@ class JoinedStructure(TensorStructure):
         return "joined"
 
     def linear_network(self, axis: str) -> str:
-        return ""
+        return "linear_joined"
+
+    def recipe(self, facts: Facts) -> Recipe:
+        """That of the first part."""
+        assert facts.spec is not None
+        name, spec = facts.spec.parts[0]
+        base: Recipe = self._part(name).recipe(facts._replace(spec=spec))
+        return base.model_copy(update={"augment": False, "bins": 0})
 
     def network_options(
         self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
@@ -109,14 +126,25 @@ class JoinedStructure(TensorStructure):
         return JoinedEncoder(
             {
                 name: self._part(name).encoder(rows.parts[name], weight, recipe, options)
-                for name in self.parts  # in the order in which the network takes them
+                for name in rows.parts  # in the order in which the network takes them
             }
         )
 
     def load_encoder(self, state: Mapping[str, Any]) -> JoinedEncoder:
         return JoinedEncoder(
-            {name: self._part(name).load_encoder(state[name]) for name in self.parts}
+            {name: self._part(name).load_encoder(each) for name, each in state.items()}
         )
 
+    def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
+        """The network, which may begin with the training rows."""
+        begin_with_rows(network, encoder, job, objective)
+        return super().adapt(network, encoder, job, objective)
+
+    def baseline(
+        self, likelihood: Likelihood, job: Job, seed: int
+    ) -> tuple[Posterior | None, list[str]]:
+        """The linear model in the plainest features of all parts."""
+        return fit_sparse_linear(self, likelihood, job, seed)
+
     def _part(self, name: str) -> Any:
-        return structures.create(self.parts[name])
+        return structures.create(self.parts.get(name, name.partition("_")[0]))

@@ -19,7 +19,7 @@ from ansatz.fitting.job import Job, make_job
 from ansatz.fitting.request import Request
 from ansatz.fitting.task import Task, split_options
 from ansatz.registry import load
-from ansatz.structures.registry import DEFAULT, claims, recognizers, row_recognizers
+from ansatz.structures.registry import DEFAULT, SEVERAL, claims, recognizers, row_recognizers
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -65,6 +65,7 @@ class Problem(NamedTuple):
     part: str | None = None  # the column that marks rows for training and test
     columns: list[Any] = []  # what each column of a table was taken for  # noqa: RUF012
     on_disk: OnDisk | None = None  # where frame and rows are a sample
+    structure: str | None = None  # of the rows, where reading found another than was asked for
 
     @property
     def size(self) -> int:
@@ -254,6 +255,8 @@ def _structure(
         structures.registry.get(asked)
         return asked
     found = (name for name, place in questions.items() if load(place)(about))
+    if len(set(given)) > 1:
+        return SEVERAL
     return given[0] if given else next(found, DEFAULT)
 
 

@@ -319,6 +319,12 @@ _OWNERS = (
     ),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
+    Owner(
+        "joined",
+        (VectorOptions, GridOptions, SequenceOptions),
+        (VectorSettings, GridSettings, SequenceSettings),
+        "columns of several kinds",
+    ),
     Owner("transfer", (TransferOptions,), (TransferSettings,), "images", ("grid", "sequence")),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
@@ -344,7 +350,8 @@ def fit_settings() -> frozenset[str]:
 def settings_with(structure: str) -> frozenset[str]:
     """Lists the options that ``--set`` takes where x is of a structure."""
     others = [name for name, each in OWNERS.items() if each.data and not each.concerns(structure)]
-    return fit_settings().difference(*map(settings_of, others))
+    own = settings_of(structure) if structure in OWNERS else frozenset()
+    return own | fit_settings().difference(*map(settings_of, others))
 
 
 def refuse_foreign(

@@ -444,7 +444,7 @@ def task_of(request: Request, problem: "Problem") -> Task:
     """The task that a request asks for."""
     options = request.options
     others, _ = split_options(options["likelihood"], request.settings())
-    structure: Structure = structures.create(str(options["x"]))
+    structure: Structure = structures.create(problem.structure or str(options["x"]))
     network = network_of(request, problem)
     settings = settings_for(problem, network, others, structure).change(
         inference=options["inference"],
@@ -457,7 +457,7 @@ def task_of(request: Request, problem: "Problem") -> Task:
 
 def network_of(request: Request, problem: "Problem") -> str:
     """The network that a request names, or the default of its structure."""
-    structure: Structure = structures.create(str(request.options["x"]))
+    structure: Structure = structures.create(problem.structure or str(request.options["x"]))
     outcome = outcomes.registry.get(problem.kind)
     begin = structure.beginning(request.settings())
     if begin is not None:

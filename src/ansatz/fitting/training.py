@@ -473,3 +473,27 @@ def _shift_beside_offset(likelihood: Likelihood, shift: Tensor, rows: Batch) -> 
             break
     moved = shift[..., :1] + move.detach().to(shift.dtype).unsqueeze(-1)
     return torch.cat([moved, shift[..., 1:]], -1)
+
+
+def begin_with_rows(network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> None:
+    """Shows the training rows, and the slopes of their losses, to a network that asks for them."""
+    begin: Any = getattr(network, "begin", None)
+    if begin is None:
+        return
+    dtype = next(network.parameters()).dtype
+    slopes = _slopes(objective, job).to(dtype)
+    inputs = encoder.inputs(job.rows, notes=[])
+    begin(*(t.to(dtype) if t.is_floating_point() else t for t in inputs), slopes=slopes)
+
+
+def _slopes(objective: Supervised, job: Job) -> Tensor:
+    """The slope of each row's loss in the network's outputs at the constant model, ``(N, P)``."""
+    assert objective.shift is not None
+    dtype = objective.shift.dtype
+    zero = torch.zeros(len(job.y), objective.shift.numel(), dtype=dtype, requires_grad=True)
+    offset = None if job.offset is None else job.offset.to(dtype)
+    y = job.y.to(dtype) if job.y.is_floating_point() else job.y
+    raw = objective.attach(zero, offset)
+    loss = objective.likelihood.joint_loss(raw, y, job.weight.to(dtype)).sum()
+    (slopes,) = torch.autograd.grad(loss, zero)
+    return slopes

@@ -17,7 +17,7 @@ class Bag(nn.Module):
               \bar{e} = \frac{1}{n} \sum_g e_g
 
     over the n words and pairs g of the text; pairs share ``pairs`` embeddings by their hash. The
-    ratios :math:`r_g` are one number per output. :meth:`observe` begins them at what each word or
+    ratios :math:`r_g` are one number per output. :meth:`begin` begins them at what each word or
     pair alone says about the outcome: for two classes the log-odds of naive Bayes, to first order.
     Where steps are numbers, :math:`e_g` is a layer of a step or of two neighbours, without ratios,
     and a layer of the last step is added.
@@ -77,7 +77,7 @@ class Bag(nn.Module):
             self.last = affine(spec.features, width, generator=generator)
         self.output = affine(width, outputs, gain=0.1, generator=generator)
 
-    def observe(self, values: Tensor, mask: Tensor, slopes: Tensor) -> None:
+    def begin(self, values: Tensor, mask: Tensor, slopes: Tensor) -> None:
         """Begins the ratios at one Newton step of each word and pair alone.
 
         Args:

@@ -60,7 +60,7 @@ class LinearText(nn.Module):
         if spec.vocabulary:
             self.register_buffer("weights", torch.ones(self.size))
 
-    def observe(self, values: Tensor, mask: Tensor, slopes: Tensor | None = None) -> None:
+    def begin(self, values: Tensor, mask: Tensor, slopes: Tensor | None = None) -> None:
         """Sets the weights :math:`w_g` by the training texts."""
         if not self.vocabulary:
             return
@@ -81,6 +81,14 @@ class LinearText(nn.Module):
         z = count * self.weights[number]
         squares = z.new_zeros(len(values)).index_add_(0, row, z.square())
         return row, number, z / squares[row].sqrt()
+
+    def design(self, values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Row, number and value of each z that is not 0."""
+        if self.vocabulary:
+            return self.terms(values, mask)
+        found = self.summaries(*present(values, mask))
+        row, number = found.nonzero(as_tuple=True)
+        return row, number, found[row, number]
 
     def summaries(self, x: Tensor, mask: Tensor) -> Tensor:
         """The z of a signal, ``(B, 5 D)``."""

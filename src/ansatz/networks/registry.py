@@ -28,6 +28,7 @@ registry = Registry(
         "lenet5": "ansatz.networks.lenet:LeNet5",
         "joined": "ansatz.networks.joined:Joined",
         "linear": "ansatz.networks.linear:Linear",
+        "linear_joined": "ansatz.networks.linear_joined:LinearJoined",
         "linear_grid": "ansatz.networks.linear:LinearGrid",
         "linear_pixels": "ansatz.networks.linear:LinearPixels",
         "lru": "ansatz.networks.recurrent:LRUNetwork",

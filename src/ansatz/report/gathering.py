@@ -183,4 +183,6 @@ def _fit(model: Model) -> dict[str, Any]:
 def _pick(outcomes: Any, rows: NDArray[Any]) -> Any:
     if hasattr(outcomes, "content_keys"):  # examples themselves, as masks are
         return outcomes[rows]
+    if isinstance(outcomes, list) and outcomes and isinstance(outcomes[0], list | tuple):
+        return [outcomes[row] for row in rows.tolist()]  # of sequences, which differ in length
     return outcomes.iloc[rows] if hasattr(outcomes, "iloc") else np.asarray(outcomes)[rows]

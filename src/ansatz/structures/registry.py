@@ -10,13 +10,14 @@ registry = Registry(
         "sequence": "ansatz.structures.sequence.structure:SequenceStructure",
         "pairs": "ansatz.structures.pairs.structure:PairStructure",
         "passage": "ansatz.structures.passage.structure:PassageStructure",
+        "joined": "ansatz.structures.joined.structure:JoinedTable",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
 claims = {
-    "image": "grid",
     "text_column": "sequence",
     "identifier": "sequence",
+    "image": "grid",
     "translation": "pairs",
 }
 recognizers = {
@@ -24,9 +25,11 @@ recognizers = {
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "joined": "ansatz.structures.joined.recognition:recognizes_rows",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_rows",
     "grid": "ansatz.structures.grid.recognition:recognizes_rows",
 }
+SEVERAL = "joined"  # columns of several kinds
 DEFAULT = "vector"  # rows of a table, unless another structure recognizes the data
 create = registry.create
 names = registry.names

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data import Batch
-from ansatz.data.grids import GridPreprocessor, Grids
+from ansatz.data.grids import GridPreprocessor, Grids, read_grids
 from ansatz.data.grids.tiles import cut_tiles
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
@@ -117,6 +117,15 @@ class Grid(Structure):
         if roles:
             raise UsageError(f"{self.unit[1]} have no column '{next(iter(roles))}'.")
         return grids_of(X, estimator=estimator, reset=reset)
+
+    def of_columns(
+        self, frame: Any, names: list[str], place: tuple[str, Any], spec: InputSpec | None
+    ) -> Grids:
+        """The images that a column of a table names, beside the table's file."""
+        folder, name = place[1], names[0]
+        paths = frame[[name]].assign(**{name: [str(folder / str(p)) for p in frame[name]]})
+        like = {} if spec is None else {"size": spec.size, "channels": spec.features}
+        return read_grids(paths, image=name, outcomes=False, **like).grids
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """Examples with the columns beside them, read from files if they are not."""

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ansatz import outcomes
+from ansatz import outcomes, structures
 from ansatz.data import Batch
 from ansatz.data.batch import Ragged, pad
 from ansatz.data.sequences.reading import CLASS, read_texts
@@ -27,6 +27,7 @@ from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import settings_of
+from ansatz.fitting.sparse_linear import fit_sparse_linear
 from ansatz.fitting.tensor_structure import (
     Read,
     ReadRows,
@@ -34,12 +35,12 @@ from ansatz.fitting.tensor_structure import (
     answer_of,
     read_for,
 )
-from ansatz.fitting.training import typed
+from ansatz.fitting.training import begin_with_rows, typed
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
-from ansatz.structures.sequence.baselines import fit_linear_text
+from ansatz.structures.registry import SEVERAL
 from ansatz.structures.sequence.encoder import fit_encoder, load_encoder
 from ansatz.structures.sequence.long_table import read_long, roles_of_long
 from ansatz.structures.sequence.pretrained import pretrained_texts
@@ -97,18 +98,16 @@ class SequenceStructure(TensorStructure):
         return Read(origin, rows, beside, target, tuple(notes))
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
-        """Reads texts and decides what is predicted; columns beside them are refused."""
+        """Reads texts and decides what is predicted; other columns become parts beside them."""
         if column_roles.identifier is not None:
             return super().problem(data, roles_of_long(column_roles), **how)
+        reader = how.get("reader") or {}
+        if len((reader.get("text_column") or "").split(",")) > 1:
+            return _several().problem(data, column_roles, **how)
         made = super().problem(data, column_roles, **how)
         own = outcomes.registry.get(made.kind).reader
         others = [] if own else list(made.column_roles.features(made.frame).columns)
-        if others:
-            raise UsageError(
-                f"{made.origin}: columns beside the text are not used: leave them out, --drop "
-                f"{','.join(map(str, others))}."
-            )
-        return made
+        return _several().problem(data, column_roles, **how) if others else made
 
     def read_again(
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
@@ -128,6 +127,15 @@ class SequenceStructure(TensorStructure):
     def as_rows(self, X: Any) -> Any:
         """Lists of texts, arrays ``(N, T, D)``, lists of arrays ``(T_i, D)``."""
         return sequences_of(X)
+
+    def of_columns(
+        self, frame: Any, names: list[str], place: tuple[str, Any], spec: InputSpec | None
+    ) -> Texts:
+        """The texts of one column of a table."""
+        try:
+            return Texts(frame[names[0]])
+        except DataError as error:
+            raise DataError(f"{place[0]}, column '{names[0]}': {error}") from None
 
     def summary(self, model: Model) -> Summary | str:
         """The size of the network."""
@@ -177,15 +185,7 @@ class SequenceStructure(TensorStructure):
 
     def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
         """Shows the training rows to a network that begins with them, and asks it once."""
-        observe: Any = getattr(network, "observe", None)
-        if observe is not None:
-            inputs = encoder.inputs(job.rows, notes=[])
-            dtype = next(network.parameters()).dtype
-            slopes = slopes_of(objective, job).to(dtype)
-            values = (
-                inputs.values if not inputs.values.is_floating_point() else inputs.values.to(dtype)
-            )
-            observe(values, inputs.mask, slopes)
+        begin_with_rows(network, encoder, job, objective)
         if objective.axis == 1:
             return self._adapted_to_steps(network, encoder, job, objective)
         return super().adapt(network, encoder, job, objective)
@@ -252,7 +252,7 @@ class SequenceStructure(TensorStructure):
         self, likelihood: Likelihood, job: Job, seed: int
     ) -> tuple[Posterior | None, list[str]]:
         """The linear model in tf-idf weights, with a penalty that folds choose."""
-        return fit_linear_text(self, likelihood, job, seed)
+        return fit_sparse_linear(self, likelihood, job, seed)
 
     def export_folder(self, model: Model, folder: str, *, merged: bool) -> list[str]:
         """The network with its tokenizer, or its adapter."""
@@ -298,17 +298,9 @@ def _filled(raw: Tensor, longest: int) -> Tensor:
     return torch.nn.functional.pad(raw, (0, 0, 0, longest - raw.shape[1]))
 
 
-def slopes_of(objective: Supervised, job: Job) -> Tensor:
-    """The slope of each row's loss in the network's outputs at the constant model, ``(N, P)``."""
-    assert objective.shift is not None
-    dtype = objective.shift.dtype
-    zero = torch.zeros(len(job.y), objective.shift.numel(), dtype=dtype, requires_grad=True)
-    offset = None if job.offset is None else job.offset.to(dtype)
-    y = job.y.to(dtype) if job.y.is_floating_point() else job.y
-    raw = objective.attach(zero, offset)
-    loss = objective.likelihood.joint_loss(raw, y, job.weight.to(dtype)).sum()
-    (slopes,) = torch.autograd.grad(loss, zero)
-    return slopes
+def _several() -> Any:
+    """The structure of columns of several kinds."""
+    return structures.create(SEVERAL)
 
 
 def _reading(model: Model) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
-from ansatz.data import Column, as_frame
-from ansatz.data.columns import stratum_codes
+from ansatz.data import Column, as_frame, infer_columns
+from ansatz.data.columns import plain_columns, stratum_codes
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
@@ -110,6 +110,14 @@ class Vector(TensorStructure):
         if not reset and estimator.model_.features["columns"] is not None:
             known = [Column.model_validate(each) for each in estimator.model_.features["columns"]]
         return read_table_rows(X, estimator=estimator, columns=known, reset=reset, roles=roles)
+
+    def of_columns(
+        self, frame: Any, names: list[str], place: tuple[str, Any], spec: InputSpec | None
+    ) -> TableRows:
+        """Some columns of a table; their roles are inferred for a fit alone."""
+        chosen = frame[names]
+        columns = infer_columns(chosen) if spec is None else None
+        return TableRows(chosen if columns is None else plain_columns(chosen, columns), columns)
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         column_roles = model.column_roles

@@ -1,4 +1,4 @@
-"""The baseline of texts and signals: a penalised linear model."""
+"""A penalised linear model in sparse features: of texts, signals, and of several parts."""
 
 import copy
 import math
@@ -15,11 +15,10 @@ from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.out_of_fold import Folds, choose_folds
+from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.training import build_network, start_objective
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import with_dispersion
-from ansatz.networks import LinearText
-from ansatz.structures.sequence.encoder import fit_encoder
 from ansatz.training import Supervised
 
 FOLDS = 5
@@ -27,10 +26,10 @@ PENALTIES = (10.0, 3.0, 1.0, 0.3, 0.1)  # strong ones first
 Array = NDArray[np.float64]
 
 
-def fit_linear_text(
+def fit_sparse_linear(
     structure: Structure, likelihood: Likelihood, job: Job, seed: int
 ) -> tuple[PointPosterior | None, list[str]]:
-    r"""Fits the linear model in tf-idf weights, its dispersion constant.
+    r"""Fits the linear model in the plainest features z of a structure, its dispersion constant.
 
     .. math:: \min_{B, b} \sum_i w_i \ell(\text{shift} + \text{scale} (B z_i + b), y_i)
         + \frac{\lambda}{2} \|B\|^2
@@ -39,40 +38,40 @@ def fit_linear_text(
     """
     if not likelihood.additive:
         return None, [f"{likelihood.name} has no linear baseline on {structure.unit[1]}."]
-    rows: Any = job.rows
-    encoder = fit_encoder(rows, {})
+    name = structure.linear_network(job.target.axis)
+    encoder: Any = structure.encoder(job.rows, job.weight.numpy(), Recipe(), {})
     objective = start_objective(with_dispersion(likelihood, "constant"), job).double()
     objective.likelihood.relax_shapes()
     assert objective.shift is not None
     network = build_network(
-        "linear_text",
+        name,
         {},
         inputs=encoder.spec,
         outputs=objective.shift.numel(),
         dtype=torch.float64,
         seed=seed,
     )
-    assert isinstance(network, LinearText)
-    problem = _Problem(objective, _design(network, encoder.inputs(rows, notes=[])), job)
+    inputs = encoder.inputs(job.rows, notes=[])
+    begin: Any = getattr(network, "begin", None)
+    if begin is not None:
+        begin(*inputs)
+    problem = _Problem(objective, _design(network, inputs), job)
     best = _choose(problem, choose_folds(job, FOLDS, seed))
     with torch.no_grad():
-        network.output.weight.copy_(torch.from_numpy(best[:-1].T))
-        network.output.bias.copy_(torch.from_numpy(best[-1]))
-    trained = Trained(network, objective, "linear_text", {}, encoder.dtype)
+        output: Any = network.output
+        output.weight.copy_(torch.from_numpy(best[:-1].T))
+        output.bias.copy_(torch.from_numpy(best[-1]))
+    trained = Trained(network, objective, name, {}, encoder.dtype)
     return PointPosterior(structure, encoder, trained), []
 
 
-def _design(network: LinearText, inputs: Any) -> csr_matrix:
+def _design(network: Any, inputs: Any) -> csr_matrix:
     """The z of each row, and a 1."""
-    count = len(inputs.mask)
-    if network.vocabulary:
-        network.observe(*inputs)
-        row, number, z = (each.numpy() for each in network.terms(*inputs))
-        z_matrix = csr_matrix((z, (row, number)), shape=(count, network.size))
-    else:
-        z_matrix = csr_matrix(network.summaries(*inputs).numpy())
     from scipy.sparse import hstack
 
+    row, number, z = (each.numpy() for each in network.design(*inputs))
+    count = len(inputs[0])
+    z_matrix = csr_matrix((z, (row, number)), shape=(count, network.size))
     return csr_matrix(hstack([z_matrix, np.ones((count, 1))]))
 
 

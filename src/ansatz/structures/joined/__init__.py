@@ -1,0 +1,1 @@
+"""Rows with columns of several kinds: texts, images, numbers and categories."""
