@@ -44,6 +44,7 @@ registry = Registry(
         "resnet101": "ansatz.networks.resnet:ResNet101",
         "resnet152": "ansatz.networks.resnet:ResNet152",
         "rnn": "ansatz.networks.recurrent:ElmanNetwork",
+        "seq2seq": "ansatz.networks.seq2seq:Seq2Seq",
         "sliding_window": "ansatz.networks.sliding_window:SlidingWindow",
         "transformer": "ansatz.networks.transformer:Transformer",
         "small_resnet": "ansatz.networks.small_resnet:SmallResNet",

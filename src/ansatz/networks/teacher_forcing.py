@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ansatz.errors import UsageError
 from ansatz.layers.dense import drop
+from ansatz.layers.init import affine
 from ansatz.networks.token_inputs import embedding
 from ansatz.spec import Inputs, InputSpec
 
@@ -99,8 +100,32 @@ class TeacherForced(nn.Module):
         self, vocabulary: int, width: int, dropout: float, generator: torch.Generator | None
     ) -> None:
         self.words = embedding(vocabulary, width, generator, padding=True)
+        nn.init.normal_(self.words.weight, std=width**-0.5, generator=generator)
+        self.scale = float(width**0.5)  # embeddings of size 1
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         self.dropout = drop(dropout)
+
+    def begin_at(self, log_p: Tensor) -> None:
+        """Lets the output begin at these log-probabilities of tokens, ``(V,)``, whatever x is."""
+        with torch.no_grad():
+            self.bias.copy_(log_p.clamp(min=-20))
+
+    def alignment(self, memory: Memory, codes: Tensor) -> Tensor:
+        """The weight of each step of the source for the token after each of ``codes``."""
+        raise TypeError(f"{type(self).__name__} does not align.")
+
+
+def source_entrance(
+    spec: InputSpec, vocabulary: int, width: int, generator: torch.Generator | None
+) -> nn.Module | None:
+    """The map of the source's steps to vectors; None where it shares that of the text."""
+    if spec.structure == "grid":
+        return ImageSteps(spec.features, width, generator)
+    if not spec.vocabulary:
+        return affine(spec.features, width, init="lecun_normal", generator=generator)
+    if spec.vocabulary == vocabulary:
+        return None
+    return embedding(spec.vocabulary, width, generator, padding=True)
 
 
 class ImageSteps(nn.Module):
