@@ -36,7 +36,9 @@ def translate(
 
     estimator = open_model(model)
     if not hasattr(estimator, "stream") or not hasattr(estimator, "log_prob"):
-        raise UsageError(f"{model} is not a model that translates: ansatz predict shows what it is.")
+        raise UsageError(
+            f"{model} is not a model that translates: ansatz predict shows what it is."
+        )
     with naming(file):
         rows = estimator.rows(open_data(estimator, file, {}).table)
     for each in stream(estimator.model_.posterior, rows, beams=beams):

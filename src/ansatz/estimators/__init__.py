@@ -10,3 +10,4 @@ from ansatz.fitting.saved import save as save
 from ansatz.estimators.segmenter import Segmenter as Segmenter
 from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
 from ansatz.estimators.translator import Translator as Translator
+from ansatz.estimators.span_finder import SpanFinder as SpanFinder

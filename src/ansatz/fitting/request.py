@@ -20,7 +20,13 @@ from ansatz.fitting.options.commands import (
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.option import Declared, Option, declared
-from ansatz.fitting.options.sequence import PairOptions, SequenceOptions, SequenceSettings
+from ansatz.fitting.options.sequence import (
+    PairOptions,
+    QuestionOptions,
+    QuestionSettings,
+    SequenceOptions,
+    SequenceSettings,
+)
 from ansatz.fitting.options.vector import VectorOptions, VectorSettings
 from ansatz.registry import load
 
@@ -297,6 +303,7 @@ _OWNERS = (
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner("sequence", (SequenceOptions,), (SequenceSettings,), "texts or sequences"),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
+    Owner("questions", (QuestionOptions,), (QuestionSettings,), "questions"),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),

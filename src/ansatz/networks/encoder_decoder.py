@@ -84,7 +84,12 @@ class EncoderDecoder(TeacherForced):
         self._begin_words(target.vocabulary, width, dropout, generator)
         self.entrance = source_entrance(source, target.vocabulary, width, generator)
         self.positions = SinusoidalPositions(width)
-        options = {"hidden": hidden or 2 * width, "dropout": dropout, "activation": "relu", "generator": generator}
+        options = {
+            "hidden": hidden or 2 * width,
+            "dropout": dropout,
+            "activation": "relu",
+            "generator": generator,
+        }
         self.encoder = nn.ModuleList(
             TransformerBlock(width, heads, **options)  # type: ignore[arg-type]
             for _ in range(depth)

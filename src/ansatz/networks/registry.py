@@ -37,6 +37,7 @@ registry = Registry(
         "linear_text": "ansatz.networks.linear_text:LinearText",
         "mlp": "ansatz.networks.mlp:MLP",
         "neocognitron": "ansatz.networks.neocognitron:Neocognitron",
+        "pointer": "ansatz.networks.pointer:Pointer",
         "random_features": "ansatz.networks.random_features:RandomFeatureNetwork",
         "resnet18": "ansatz.networks.resnet:ResNet18",
         "resnet34": "ansatz.networks.resnet:ResNet34",

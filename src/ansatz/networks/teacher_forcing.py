@@ -1,6 +1,7 @@
 """Networks that read one thing and write a text: encoder, decoder and the score of a text."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -141,7 +142,7 @@ class ImageSteps(nn.Module):
         super().__init__()
         widths = [channels, max(8, width // 4), max(8, width // 2), width]
         layers: list[nn.Module] = []
-        for before, after in zip(widths, widths[1:], strict=False):
+        for before, after in pairwise(widths):
             convolution = nn.Conv2d(before, after, 3, stride=2, padding=1)
             nn.init.kaiming_normal_(convolution.weight, generator=generator)
             nn.init.zeros_(convolution.bias)  # type: ignore[arg-type]

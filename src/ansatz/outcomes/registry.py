@@ -10,6 +10,7 @@ registry = Registry(
         "survival": "ansatz.outcomes.survival:SurvivalTime",
         "ranking": "ansatz.outcomes.ranking:Ranking",
         "mask": "ansatz.outcomes.mask:Mask",
+        "answer": "ansatz.outcomes.answer.outcome:Answer",
         "translate": "ansatz.outcomes.translation.outcome:Translation",
     },
 )
@@ -21,12 +22,13 @@ claims = {
     **dict.fromkeys(SURVIVAL_LIKELIHOODS, "survival"),
     "plackett_luce": "ranking",
     "autoregressive": "translate",
+    "span": "answer",
 }
 # How an outcome is recognized where nobody names it: by an option, by the end of a file's name.
 by_option: dict[str, str] = {"translation": "translate"}
-by_file: dict[str, str] = {}
+by_file: dict[str, str] = {".json": "answer"}
 # The structure of outcomes that are found in x itself or in the order of its rows.
-on_structure: dict[str, str] = {"translate": "pairs"}
+on_structure: dict[str, str] = {"answer": "questions", "translate": "pairs"}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

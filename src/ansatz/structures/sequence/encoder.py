@@ -114,9 +114,7 @@ def fit_encoder(rows: Texts | Sequences, options: Mapping[str, Any]) -> TextEnco
 
     made: Tokens | None = options.get("tokens_made")  # with the texts of another language
     kind = options.get("tokens") or ("bpe" if made else default_kind(texts))
-    tokens = made or Tokens.learn(
-        texts, kind=kind, vocabulary=options.get("vocabulary") or 30_000
-    )
+    tokens = made or Tokens.learn(texts, kind=kind, vocabulary=options.get("vocabulary") or 30_000)
     found = tokens.encode(texts)
     most = max(1, int(found.offsets.diff().max()))
     length = options.get("length") or min(2 * most, LENGTHS[kind])
