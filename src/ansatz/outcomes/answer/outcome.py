@@ -29,6 +29,7 @@ class Answer(Outcome):
     name: ClassVar[str] = "answer"
     estimator: ClassVar[str] = "ansatz.estimators.span_finder:SpanFinder"
     candidates: ClassVar[tuple[str, ...]] = ("span",)
+    report: ClassVar[str] = "ansatz.outcomes.report.texts:AnswerReport"
     plural: ClassVar[str] = "answers"
     is_quantity: ClassVar[bool] = False
     outputs: ClassVar[Mapping[str, str]] = {"prediction": "the first and the last word"}
@@ -80,6 +81,12 @@ class Answer(Outcome):
         rows = torch.ones_like(losses) if weight is None else weight.to(losses)
         nll = float((rows * losses).sum() / rows.sum())
         return {"nll": None if math.isnan(nll) else nll}
+
+    def row_losses(self, predictive: Predictive, y: Tensor) -> Tensor:
+        """Nats of each answer; nan where a model has no probabilities."""
+        if bool(predictive.raw.isnan().any()):
+            return torch.full((len(y),), torch.nan, dtype=torch.float64)
+        return super().row_losses(predictive, y)
 
     def measure(self, posterior: Posterior, rows: Any) -> Metrics:
         """Exact match and F1 of the texts."""

@@ -23,8 +23,9 @@ class BestWindow:
         w_j = \log \frac{1 + N}{1 + n_j}
 
     over the windows without words of the question and without the end of a sentence, the words j
-    of the same sentence, their distances d and the mean weight of its own words; n is the median length of the training answers and
-    :math:`n_j` the number of the N training contexts that hold word j. It gives no probabilities.
+    of the same sentence, their distances d and the mean weight of its own words; n is the
+    median length of the training answers and :math:`n_j` the number of the N training contexts that
+    hold word j. It gives no probabilities.
     """
 
     name = "window"
