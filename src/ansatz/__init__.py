@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ansatz.estimators.regressor import Regressor as Regressor
     from ansatz.fitting.saved import load as load
     from ansatz.estimators.segmenter import Segmenter as Segmenter
+    from ansatz.estimators.span_finder import SpanFinder as SpanFinder
     from ansatz.estimators.tagger import Tagger as Tagger
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
     from ansatz.estimators.translator import Translator as Translator
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
-    *("Classifier", "Fit", "Ranker", "Regressor", "Segmenter", "SurvivalRegressor"),
+    *("Classifier", "Fit", "Ranker", "Regressor", "Segmenter", "SpanFinder", "SurvivalRegressor"),
     *("Tagger", "Translator"),
     *("fit", "load"),
 )

@@ -36,6 +36,7 @@ from ansatz.cli.report import report
 from ansatz.cli.show import show
 from ansatz.cli.signals import how, report_once, stoppable
 from ansatz.cli.tokens import tokens
+from ansatz.cli.translate import translate
 from ansatz.cli.tune import tune
 from ansatz.cli.verify import verify
 from ansatz.errors import AnsatzError
@@ -89,6 +90,7 @@ for _name, _function in (
     ("list", list_names),
     ("show", show),
     ("tokens", tokens),
+    ("translate", translate),
     ("verify", verify),
 ):
     app.command(_name, cls=ShortHelp if hasattr(_function, "rare") else None)(_function)

@@ -11,3 +11,4 @@ from ansatz.estimators.segmenter import Segmenter as Segmenter
 from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
 from ansatz.estimators.tagger import Tagger as Tagger
 from ansatz.estimators.translator import Translator as Translator
+from ansatz.estimators.span_finder import SpanFinder as SpanFinder

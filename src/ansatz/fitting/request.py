@@ -21,7 +21,13 @@ from ansatz.fitting.options.commands import (
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.option import Declared, Option, declared
-from ansatz.fitting.options.sequence import PairOptions, SequenceOptions, SequenceSettings
+from ansatz.fitting.options.sequence import (
+    PairOptions,
+    QuestionOptions,
+    QuestionSettings,
+    SequenceOptions,
+    SequenceSettings,
+)
 from ansatz.fitting.options.transfer import (
     AdapterOptions,
     AdapterSettings,
@@ -326,6 +332,7 @@ _OWNERS = (
         "columns of several kinds",
     ),
     Owner("transfer", (TransferOptions,), (TransferSettings,), "images", ("grid", "sequence")),
+    Owner("questions", (QuestionOptions,), (QuestionSettings,), "questions"),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),

@@ -111,3 +111,4 @@ from ansatz.likelihoods.zero_one_inflated_beta import (
     ZeroOneInflatedBetaDistribution as ZeroOneInflatedBetaDistribution,
 )
 from ansatz.likelihoods.autoregressive import Autoregressive as Autoregressive
+from ansatz.likelihoods.span import Span as Span

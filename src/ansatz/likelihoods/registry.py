@@ -52,6 +52,7 @@ registry = Registry(
         "plackett_luce": "ansatz.likelihoods.plackett_luce:PlackettLuce",
         "poisson": "ansatz.likelihoods.poisson:Poisson",
         "quantiles": "ansatz.likelihoods.quantiles:Quantiles",
+        "span": "ansatz.likelihoods.span:Span",
         "student_t": "ansatz.likelihoods.student_t:StudentT",
         "sum": "ansatz.likelihoods.sum:Sum",
         "truncated": "ansatz.likelihoods.truncated:Truncated",

@@ -87,3 +87,5 @@ from ansatz.networks.beam_search import Written as Written
 from ansatz.networks.beam_search import beam_search as beam_search
 from ansatz.networks.encoder_decoder import EncoderDecoder as EncoderDecoder
 from ansatz.networks.teacher_forcing import TeacherForced as TeacherForced
+from ansatz.networks.seq2seq import Seq2Seq as Seq2Seq
+from ansatz.networks.pointer import Pointer as Pointer

@@ -1,17 +1,18 @@
 """The transformer that reads a source and writes a text."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
-from ansatz.layers.init import affine
+from ansatz.layers.attention import split_heads
 from ansatz.layers.key_value_cache import KeyValueCache
 from ansatz.layers.positions import SinusoidalPositions
 from ansatz.layers.transformer_block import TransformerBlock
-from ansatz.networks.teacher_forcing import ImageSteps, Memory, TeacherForced, read_pair
-from ansatz.networks.token_inputs import embedding
-from ansatz.spec import Inputs, InputSpec
+from ansatz.networks.teacher_forcing import Memory, TeacherForced, read_pair, source_entrance
+from ansatz.spec import Inputs
 
 
 class DecoderState:
@@ -81,9 +82,7 @@ class EncoderDecoder(TeacherForced):
         super().__init__()
         source, target = read_pair("encoder_decoder", inputs)
         self._begin_words(target.vocabulary, width, dropout, generator)
-        nn.init.normal_(self.words.weight, std=width**-0.5, generator=generator)
-        self.scale = float(width**0.5)  # embeddings of size 1 beside positions of size 1
-        self.entrance = _entrance(source, target.vocabulary, width, generator)
+        self.entrance = source_entrance(source, target.vocabulary, width, generator)
         self.positions = SinusoidalPositions(width)
         options = {
             "hidden": hidden or 2 * width,
@@ -115,9 +114,7 @@ class EncoderDecoder(TeacherForced):
             x = torch.where(mask if x.ndim == 2 else mask.unsqueeze(-1), x, 0)
         if self.entrance is None:
             return self._embed(x)
-        h = self.entrance(x)
-        h = h * self.scale if x.ndim == 2 else h
-        return self.dropout(self.positions(h))
+        return self.dropout(self.positions(self.entrance(x)))
 
     def _embed(self, codes: Tensor, start: int = 0) -> Tensor:
         return self.dropout(self.positions(self.words(codes) * self.scale, start))
@@ -137,15 +134,19 @@ class EncoderDecoder(TeacherForced):
             h = block(h, context=state.memory[0], context_mask=state.memory[1], cache=cache)
         return state, self.scores(self.last_norm(h).squeeze(1))
 
-
-def _entrance(
-    spec: InputSpec, vocabulary: int, width: int, generator: torch.Generator | None
-) -> nn.Module | None:
-    """The map of the source's steps to vectors; None where it shares that of the text."""
-    if spec.structure == "grid":
-        return ImageSteps(spec.features, width, generator)
-    if not spec.vocabulary:
-        return affine(spec.features, width, init="lecun_normal", generator=generator)
-    if spec.vocabulary == vocabulary:
-        return None
-    return embedding(spec.vocabulary, width, generator, padding=True)
+    def alignment(self, memory: Memory, codes: Tensor) -> Tensor:
+        """The weights of the last block's attention to the source, the mean of its heads."""
+        layer: Any = self.decoder[-1].cross_attention
+        seen: list[Tensor] = []
+        handle = layer.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+        try:
+            self.hidden(memory, codes)
+        finally:
+            handle.remove()
+        D, W, b = layer.features, layer.in_proj_weight, layer.in_proj_bias
+        q = split_heads(linear(seen[0], W[:D], b[:D]), layer.heads)  # (B, h, T, d)
+        k = split_heads(linear(memory[0], W[D : 2 * D], b[D : 2 * D]), layer.heads)
+        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
+        if memory[1] is not None:
+            scores = scores.masked_fill(~memory[1][:, None, None], -torch.inf)
+        return scores.softmax(-1).mean(1)

@@ -1,6 +1,7 @@
 """Networks that read one thing and write a text: encoder, decoder and the score of a text."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 
 from ansatz.errors import UsageError
 from ansatz.layers.dense import drop
+from ansatz.layers.init import affine
 from ansatz.networks.token_inputs import embedding
 from ansatz.spec import Inputs, InputSpec
 
@@ -99,8 +101,32 @@ class TeacherForced(nn.Module):
         self, vocabulary: int, width: int, dropout: float, generator: torch.Generator | None
     ) -> None:
         self.words = embedding(vocabulary, width, generator, padding=True)
+        nn.init.normal_(self.words.weight, std=width**-0.5, generator=generator)
+        self.scale = float(width**0.5)  # embeddings of size 1
         self.bias = nn.Parameter(torch.zeros(vocabulary))
         self.dropout = drop(dropout)
+
+    def begin_at(self, log_p: Tensor) -> None:
+        """Lets the output begin at these log-probabilities of tokens, ``(V,)``, whatever x is."""
+        with torch.no_grad():
+            self.bias.copy_(log_p.clamp(min=-20))
+
+    def alignment(self, memory: Memory, codes: Tensor) -> Tensor:
+        """The weight of each step of the source for the token after each of ``codes``."""
+        raise TypeError(f"{type(self).__name__} does not align.")
+
+
+def source_entrance(
+    spec: InputSpec, vocabulary: int, width: int, generator: torch.Generator | None
+) -> nn.Module | None:
+    """The map of the source's steps to vectors; None where it shares that of the text."""
+    if spec.structure == "grid":
+        return ImageSteps(spec.features, width, generator)
+    if not spec.vocabulary:
+        return affine(spec.features, width, init="lecun_normal", generator=generator)
+    if spec.vocabulary == vocabulary:
+        return None
+    return embedding(spec.vocabulary, width, generator, padding=True)
 
 
 class ImageSteps(nn.Module):
@@ -116,7 +142,7 @@ class ImageSteps(nn.Module):
         super().__init__()
         widths = [channels, max(8, width // 4), max(8, width // 2), width]
         layers: list[nn.Module] = []
-        for before, after in zip(widths, widths[1:], strict=False):
+        for before, after in pairwise(widths):
             convolution = nn.Conv2d(before, after, 3, stride=2, padding=1)
             nn.init.kaiming_normal_(convolution.weight, generator=generator)
             nn.init.zeros_(convolution.bias)  # type: ignore[arg-type]

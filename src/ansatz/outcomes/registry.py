@@ -12,6 +12,7 @@ registry = Registry(
         "language": "ansatz.outcomes.next_token:NextToken",
         "mask": "ansatz.outcomes.mask:Mask",
         "tag": "ansatz.outcomes.tag:Tags",
+        "answer": "ansatz.outcomes.answer.outcome:Answer",
         "translate": "ansatz.outcomes.translation.outcome:Translation",
     },
 )
@@ -23,12 +24,18 @@ claims = {
     **dict.fromkeys(SURVIVAL_LIKELIHOODS, "survival"),
     "plackett_luce": "ranking",
     "autoregressive": "translate",
+    "span": "answer",
 }
 # How an outcome is recognized where nobody names it: by an option, by the end of a file's name.
 by_option: dict[str, str] = {"translation": "translate"}
-by_file: dict[str, str] = {".conllu": "tag", ".conll-u": "tag"}
+by_file: dict[str, str] = {".conllu": "tag", ".conll-u": "tag", ".json": "answer"}
 # The structure of outcomes that are found in x itself or in the order of its rows.
-on_structure: dict[str, str] = {"tag": "sequence", "translate": "pairs", "language": "passage"}
+on_structure: dict[str, str] = {
+    "tag": "sequence",
+    "translate": "pairs",
+    "language": "passage",
+    "answer": "questions",
+}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

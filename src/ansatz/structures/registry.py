@@ -8,6 +8,7 @@ registry = Registry(
         "vector": "ansatz.structures.vector.structure:Vector",
         "grid": "ansatz.structures.grid.structure:Grid",
         "sequence": "ansatz.structures.sequence.structure:SequenceStructure",
+        "questions": "ansatz.structures.questions.structure:QuestionStructure",
         "pairs": "ansatz.structures.pairs.structure:PairStructure",
         "passage": "ansatz.structures.passage.structure:PassageStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",

@@ -64,6 +64,18 @@ class SequenceSettings(TypedDict, total=False):
     vocabulary: Annotated[int, _VOCABULARY]
 
 
+class QuestionOptions(TypedDict, total=False):
+    """The options of questions about texts."""
+
+    vocabulary: Annotated[int | None, _VOCABULARY]
+
+
+class QuestionSettings(TypedDict, total=False):
+    """Options of the encoding of questions, as ``--set`` takes them."""
+
+    vocabulary: Annotated[int, _VOCABULARY]
+
+
 class PairOptions(SequenceOptions, total=False):
     """The options of pairs of texts, or of images and texts."""
 

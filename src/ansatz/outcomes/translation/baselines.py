@@ -53,11 +53,7 @@ def nearest(likelihood: Likelihood, learn: Pairs) -> NearestTranslation | None:
 
 def unigram(encoder: Any, likelihood: Likelihood, learn: Pairs, rows: Pairs) -> Predictive:
     """Every token by its frequency in the training texts, one more added to each count."""
-    codes, boundary = encoder.codes(learn), encoder.tokens.size
-    counts = torch.bincount(codes.values, minlength=boundary + 1).double() + 1
-    counts[boundary] += len(learn)
-    counts[0] = 0  # padding is never written
-    log_p = (counts / counts.sum()).log()
+    log_p, boundary = encoder.frequencies(learn), encoder.tokens.size
     asked = encoder.codes(rows)
     lengths = asked.offsets.diff()
     row = torch.arange(len(rows)).repeat_interleave(lengths)

@@ -34,7 +34,7 @@ class Translation(Outcome):
     name: ClassVar[str] = "translate"
     estimator: ClassVar[str] = "ansatz.estimators.translator:Translator"
     candidates: ClassVar[tuple[str, ...]] = ("autoregressive",)
-    report: ClassVar[str] = "ansatz.report.outcome_report:OutcomeReport"
+    report: ClassVar[str] = "ansatz.outcomes.report.texts:TranslationReport"
     plural: ClassVar[str] = "texts"
     is_quantity: ClassVar[bool] = False
     outputs: ClassVar[Mapping[str, str]] = {"prediction": "the log-probability of the text"}

@@ -24,9 +24,10 @@ def translations(posterior: Any, rows: Pairs, *, beams: int = 5) -> list[Transla
     if own is not None:
         found: list[Translation] = own(rows)
         return found
-    answers: list[Any] = [None] * len(rows)
-    sizes = [len(text) for text in getattr(rows.source, "texts", [])]
-    order = sorted(range(len(rows)), key=sizes.__getitem__) if sizes else list(range(len(rows)))
+    answers = [Translation("", 0.0)] * len(rows)
+    order, texts = list(range(len(rows))), getattr(rows.source, "texts", None)
+    if texts is not None:  # an empty text stays empty
+        order = sorted((k for k in order if texts[k].strip()), key=lambda k: len(texts[k]))
     for first in range(0, len(order), AT_ONCE):
         part = order[first : first + AT_ONCE]
         for place, each in zip(part, _search(posterior, rows[part], beams), strict=True):

@@ -65,6 +65,14 @@ class PairEncoder:
         starts = found.offsets[:-1].repeat_interleave(kept)
         return Ragged(found.values[starts + places], ends)
 
+    def frequencies(self, rows: Pairs) -> Tensor:
+        """The log-frequency of each token in the texts, one more added to each count, ``(V,)``."""
+        found, boundary = self.codes(rows), self.tokens.size
+        counts = torch.bincount(found.values, minlength=boundary + 1).double() + 1
+        counts[boundary] += len(rows)
+        counts[0] = 0  # padding is never written
+        return (counts / counts.sum()).log()
+
     def read(self, rows: Pairs, *, notes: list[str] | None = None) -> tuple[Tensor, ...]:
         """The inputs of the source alone."""
         found = self.source.inputs(rows.source, notes=notes)

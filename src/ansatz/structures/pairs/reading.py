@@ -31,6 +31,8 @@ def read_pairs(data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) 
     if translation is not None or _is_lines(data):
         origin, frame, notes = str(data), _lines(data, translation, target, reader), list[str]()
     else:
+        if isinstance(data, str | PathLike) and ".tsv" in Path(data).suffixes:
+            reader.setdefault("delimiter", "\t")
         origin, frame, notes = read_texts(data, text, **reader)
     if not len(frame):
         raise DataError(f"{origin} holds no pairs.")
@@ -114,5 +116,5 @@ def _source(column: pd.Series, data: Any, origin: str) -> Texts | Grids:
 
 
 def _blank(texts: pd.Series) -> np.ndarray:
-    found: np.ndarray = (texts.str.strip() == "").to_numpy(dtype=bool)
+    found: np.ndarray = (texts.str.strip() == "").to_numpy(dtype=bool, copy=True)
     return found

@@ -113,6 +113,9 @@ class PairStructure(TensorStructure):
             raise UsageError(
                 f"{type(network).__name__} writes no text: take encoder_decoder or seq2seq."
             )
+        begin: Any = getattr(network, "begin_at", None)
+        if begin is not None:
+            begin(encoder.frequencies(job.rows))
         return super().adapt(network, encoder, job, objective)
 
     def source(

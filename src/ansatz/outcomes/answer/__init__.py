@@ -1,0 +1,1 @@
+"""The outcome of questions: the part of a text that answers."""

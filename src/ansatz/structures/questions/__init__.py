@@ -1,0 +1,1 @@
+"""Questions about texts that hold the answer."""
