@@ -68,7 +68,7 @@ class NGram(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.vocabulary, self.length = read_tokens("ngram", inputs)
+        self.vocabulary, self.length = read_tokens("ngram", inputs)[0], None
         self.order = require_whole("order of ngram", order, high=30)
         if outputs != self.vocabulary or not each:
             raise UsageError(

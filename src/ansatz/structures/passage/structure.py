@@ -116,9 +116,19 @@ class PassageStructure(SequenceStructure):
             rows = self._read(model, table).rows
         return TableParts(rows, rows if outcomes else None, None, None, None)
 
-    def as_rows(self, X: Any) -> Any:
-        """Passages as they are."""
-        return X
+    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Any:
+        """Passages of texts; a fit learns tokens from those that train."""
+        rows = X.rows if isinstance(X, Read) else X
+        if isinstance(rows, Passages):
+            return rows
+        if not reset:
+            return self._read(estimator.model_, rows).rows
+        origin, documents, _ = read_documents(rows)
+        names = ("tokens", "vocabulary", "length", "holdout")
+        own = {name: getattr(estimator, name) for name in names}
+        made = learn_passages(origin, documents, test=0.0, seed=estimator.random_state or 0, **own)
+        estimator.n_features_in_ = 1
+        return made
 
     # Recipe and encoder.
 
