@@ -219,7 +219,10 @@ def make_config(given: Mapping[str, Any], source: str) -> FitConfig:
 
 def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
     """Rejects a fit without a target where data do not have their own."""
+    from ansatz.outcomes.registry import on_structure
+
     says_target = any(given.get(name) for name in ("target", "lower", "masks"))
+    says_target |= given.get("task") in on_structure  # outcomes that x holds
     if not says_target and not has_own_target(data):
         raise UsageError(f"{source}: --target COLUMN is missing.{_columns(data, given)}")
 
