@@ -297,6 +297,7 @@ _OWNERS = (
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner("sequence", (SequenceOptions,), (SequenceSettings,), "texts or sequences"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
+    Owner("masked_passage", (SequenceOptions,), (SequenceSettings,), "documents with gaps"),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),

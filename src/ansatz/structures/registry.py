@@ -8,6 +8,7 @@ registry = Registry(
         "vector": "ansatz.structures.vector.structure:Vector",
         "grid": "ansatz.structures.grid.structure:Grid",
         "sequence": "ansatz.structures.sequence.structure:SequenceStructure",
+        "masked_passage": "ansatz.structures.passage.masked:MaskedPassageStructure",
         "passage": "ansatz.structures.passage.structure:PassageStructure",
     },
 )

@@ -255,3 +255,11 @@ def _ratio(above: Tensor, below: Tensor, weight: Tensor) -> Estimate:
     size = mean_estimate(below, weight).value or 1.0
     value = mean_estimate(above, weight).value / size
     return Estimate(value, (above - value * below) / size)
+
+
+class MaskedReport(LanguageReport):
+    """The contribution of masked language models, whose hidden tokens are scattered."""
+
+    def chapters(self) -> list[Chapter]:
+        """None of its own."""
+        return []

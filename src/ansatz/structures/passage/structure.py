@@ -44,6 +44,8 @@ class PassageStructure(SequenceStructure):
     """The tokens before each token of a document, at most ``length`` of them."""
 
     name: ClassVar[str] = "passage"
+    kind: ClassVar[type[Passages]] = Passages
+    marks: ClassVar[tuple[str, ...]] = ()  # further codes, at the end
     unit: ClassVar[tuple[str, str]] = ("passage", "passages")
 
     def network(self, axis: str) -> str:
@@ -70,7 +72,7 @@ class PassageStructure(SequenceStructure):
         reader = dict(how.get("reader") or {})
         own = reader.pop("passages", None) or {}
         origin, documents, notes = read_documents(data, reader.pop("text_column", None), **reader)
-        rows = learn_passages(origin, documents, **own)
+        rows = self._learn(origin, documents, **own)
         frame = pd.DataFrame({TARGET: rows.places[:, 1].numpy()})
         roles = column_roles.model_copy(update={"target": [TARGET]})
         digest = hashlib.sha256(rows.codes.numpy().tobytes() + rows.places.numpy().tobytes())
@@ -102,7 +104,7 @@ class PassageStructure(SequenceStructure):
     ) -> Read:
         origin, documents, notes = read_documents(data, text_column, **options)
         encoder: Any = model.encoder
-        rows = passages([[(text, 2)] for text in documents], encoder.tokens, encoder.context)
+        rows = passages([[(text, 2)] for text in documents], encoder.tokens, encoder.context, self.kind)
         unknown = int((rows.codes == 1).sum())
         if unknown:
             notes = [*notes, f"tokens that the training text does not have: {unknown}."]
@@ -126,9 +128,39 @@ class PassageStructure(SequenceStructure):
         origin, documents, _ = read_documents(rows)
         names = ("tokens", "vocabulary", "length", "holdout")
         own = {name: getattr(estimator, name) for name in names}
-        made = learn_passages(origin, documents, test=0.0, seed=estimator.random_state or 0, **own)
+        made = self._learn(origin, documents, test=0.0, seed=estimator.random_state or 0, **own)
         estimator.n_features_in_ = 1
         return made
+
+    def _learn(
+        self,
+        origin: str,
+        documents: list[str],
+        *,
+        tokens: Kind | None = None,
+        vocabulary: int | None = None,
+        length: int | None = None,
+        test: float | None = None,
+        holdout: float | None = None,
+        seed: int = 0,
+    ) -> Passages:
+        """Splits documents and cuts them into passages by tokens of their training part."""
+        test = 0.1 if test is None else test
+        valid = (1 - test) * (0.1 if holdout is None else holdout)
+        parts = split_documents(documents, test, valid, seed)
+        training = [text for each in parts for text, part in each if part == 0]
+        size = sum(map(len, documents))
+        kind: Kind = tokens or ("char" if size < SMALL else "bpe")
+        context = length or CONTEXTS.get(kind, 128)
+        if sum(map(len, training)) < 100:
+            raise DataError(
+                f"{origin} is too short for a language model: {size} characters, of which "
+                f"{sum(map(len, training))} train; at least 100 are needed."
+            )
+        made = Tokens.learn(training, kind=kind, vocabulary=vocabulary or VOCABULARY)
+        if self.marks:
+            made.tokenizer.add_special_tokens(list(self.marks))
+        return passages(parts, made, context, self.kind)
 
     # Recipe and encoder.
 
@@ -188,31 +220,3 @@ class PassageStructure(SequenceStructure):
     ) -> tuple[Posterior | None, list[str]]:
         """No linear model."""
         return None, []
-
-
-def learn_passages(
-    origin: str,
-    documents: list[str],
-    *,
-    tokens: Kind | None = None,
-    vocabulary: int | None = None,
-    length: int | None = None,
-    test: float | None = None,
-    holdout: float | None = None,
-    seed: int = 0,
-) -> Passages:
-    """Splits documents and cuts them into passages by tokens of their training part."""
-    test = 0.1 if test is None else test
-    valid = (1 - test) * (0.1 if holdout is None else holdout)
-    parts = split_documents(documents, test, valid, seed)
-    training = [text for each in parts for text, part in each if part == 0]
-    size = sum(map(len, documents))
-    kind: Kind = tokens or ("char" if size < SMALL else "bpe")
-    context = length or CONTEXTS.get(kind, 128)
-    if sum(map(len, training)) < 100:
-        raise DataError(
-            f"{origin} is too short for a language model: {size} characters, of which "
-            f"{sum(map(len, training))} train; at least 100 are needed."
-        )
-    made = Tokens.learn(training, kind=kind, vocabulary=vocabulary or VOCABULARY)
-    return passages(parts, made, context)
