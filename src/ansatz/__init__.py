@@ -27,7 +27,15 @@ if TYPE_CHECKING:
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
-    *("Classifier", "Fit", "LanguageModel", "Ranker", "Regressor", "Segmenter", "SurvivalRegressor"),
+    *(
+        "Classifier",
+        "Fit",
+        "LanguageModel",
+        "Ranker",
+        "Regressor",
+        "Segmenter",
+        "SurvivalRegressor",
+    ),
     *("fit", "load"),
 )
 _ELSEWHERE = {

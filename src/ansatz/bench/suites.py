@@ -47,6 +47,9 @@ SUITES = {
     "quality-images": Suite(
         "image_quality", "quality_images", "MNIST, Fashion-MNIST, CIFAR-10, three seeds", False
     ),
+    "quality-language": Suite(
+        "language", "quality_language", "tiny Shakespeare, three seeds", False
+    ),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),

@@ -10,7 +10,9 @@ from ansatz.errors import UsageError
 
 
 def generate(
-    model: Annotated[Path, typer.Argument(help="The folder that ansatz fit --task language wrote.")],
+    model: Annotated[
+        Path, typer.Argument(help="The folder that ansatz fit --task language wrote.")
+    ],
     prompt: Annotated[str, typer.Option("--prompt", help="The text to continue.")] = "",
     length: Annotated[int, typer.Option(min=1, help="Tokens at most.")] = 200,
     temperature: Annotated[

@@ -36,8 +36,7 @@ class LanguageModel(Estimator, without=_OF_TABLES):
         tokens: ``"char"``, ``"byte"``, ``"bpe"``, ``"word"`` or ``"wordpiece"``; characters below
             10 million of them, else bpe, if not given.
         vocabulary: different tokens at most; 4,096 if not given.
-        length: tokens that a network reads at once; 256 characters or 128 other tokens if not
-            given.
+        length: tokens that a network reads at once; 128 if not given.
         holdout: share of the text, at its end, that decides when to stop; 0.1 if not given.
 
     Example:
@@ -71,7 +70,14 @@ class LanguageModel(Estimator, without=_OF_TABLES):
         return self._fit(*self._begin(_documents(X), None))
 
     def _job(
-        self, task: Task, X: Any, y: Any, *others: Any, reset: bool, fitting: bool = True, **more: Any
+        self,
+        task: Task,
+        X: Any,
+        y: Any,
+        *others: Any,
+        reset: bool,
+        fitting: bool = True,
+        **more: Any,
     ) -> Job:
         rows: Any = task.structure.from_python(X, estimator=self, reset=reset)
         job = make_job(task, rows, rows, reset=reset, fitting=fitting)
@@ -146,7 +152,9 @@ class LanguageModel(Estimator, without=_OF_TABLES):
         """
         if beams == 1:
             given = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-            return "".join(self.stream(prompt, length, cache=cache, random_state=random_state, **given))
+            return "".join(
+                self.stream(prompt, length, cache=cache, random_state=random_state, **given)
+            )
         network: Any = Continuation(self.model_)
         found = generate(network, self.codes(prompt), length, temperature=temperature, beams=beams)
         return text_of(self._tokens, _until_end(found[0].tolist()))

@@ -132,7 +132,9 @@ class NGram(nn.Module):
             tables.append((context, offsets, found % self.vocabulary, count))
             discounts[n] = _discounts(count)
             sizes.append((len(context), len(found)))
-            rows = rows[first]  # one of each n-gram: what precedes it differs, or it is counted once
+            rows = rows[
+                first
+            ]  # one of each n-gram: what precedes it differs, or it is counted once
         self._resize(sizes[::-1])
         self.discounts.copy_(torch.from_numpy(discounts))
         for n, table in enumerate(tables[::-1]):
@@ -176,7 +178,7 @@ class NGram(nn.Module):
     def advance(
         self, values: Tensor, mask: Tensor | None = None, state: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Logits of the next token and the last n - 1 codes, of which those of ``state`` come first.
+        """Logits of the next token and the last n - 1 codes, those of ``state`` first.
 
         The state takes the place of the cache of an attention: see
         :func:`~ansatz.networks.stream_tokens`.

@@ -90,7 +90,7 @@ class Passages:
     def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
         """A hash of the tokens of each passage and of those before it."""
         codes, found = self.codes.numpy(), []
-        for begin, start, stop in self.places.tolist():
+        for begin, _, stop in self.places.tolist():
             low = max(begin, stop - 1 - self.context)
             found.append(hashlib.blake2b(codes[low:stop].tobytes(), digest_size=8).digest())
         salt = np.uint64(derive(seed, "passage"))

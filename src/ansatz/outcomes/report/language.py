@@ -86,7 +86,11 @@ def _draw(rows: list[list[tuple[str, float, bool]]]) -> str:
                 strength = min(value / 6, 1.0)
                 if strength > 0.08:
                     axes.broken_barh(
-                        [(column, 1)], (line + 0.04, 0.92), color=LINEAR, alpha=0.75 * strength, lw=0
+                        [(column, 1)],
+                        (line + 0.04, 0.92),
+                        color=LINEAR,
+                        alpha=0.75 * strength,
+                        lw=0,
                     )
                 if letter != " ":
                     axes.text(
@@ -159,9 +163,7 @@ def samples_section(evidence: Evidence) -> Section | None:
     for temperature in (0.0, 0.7, 1.0):
         draws = torch.Generator().manual_seed(evidence.seed)
         model: Any = Continuation(evidence.model)
-        steps = stream_tokens(
-            model, start, SAMPLE, temperature=temperature, end=0, generator=draws
-        )
+        steps = stream_tokens(model, start, SAMPLE, temperature=temperature, end=0, generator=draws)
         found = [int(step) for step in steps]
         text = text_of(encoder.tokens, [code for code in found if code])
         rows.append([f"{temperature:g}", text.replace("\n", " ↵ ")])

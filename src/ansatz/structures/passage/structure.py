@@ -30,12 +30,12 @@ from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.structures.passage.encoder import PassageEncoder, load_encoder
-from ansatz.structures.passage.recipe import choose_passage_recipe, network_shape
+from ansatz.structures.passage.recipe import choose_passage_recipe, network_rate, network_shape
 from ansatz.structures.sequence.structure import SequenceStructure
 
 SMALL = 10_000_000  # characters below which they are the tokens
 VOCABULARY = 4_096
-CONTEXTS = {"char": 256, "byte": 256}
+CONTEXT = 128
 NUMBERS = 2**25  # raw numbers that a network gives at once
 TARGET = "token"
 
@@ -104,7 +104,9 @@ class PassageStructure(SequenceStructure):
     ) -> Read:
         origin, documents, notes = read_documents(data, text_column, **options)
         encoder: Any = model.encoder
-        rows = passages([[(text, 2)] for text in documents], encoder.tokens, encoder.context, self.kind)
+        rows = passages(
+            [[(text, 2)] for text in documents], encoder.tokens, encoder.context, self.kind
+        )
         unknown = int((rows.codes == 1).sum())
         if unknown:
             notes = [*notes, f"tokens that the training text does not have: {unknown}."]
@@ -151,7 +153,7 @@ class PassageStructure(SequenceStructure):
         training = [text for each in parts for text, part in each if part == 0]
         size = sum(map(len, documents))
         kind: Kind = tokens or ("char" if size < SMALL else "bpe")
-        context = length or CONTEXTS.get(kind, 128)
+        context = length or CONTEXT
         if sum(map(len, training)) < 100:
             raise DataError(
                 f"{origin} is too short for a language model: {size} characters, of which "
@@ -167,6 +169,12 @@ class PassageStructure(SequenceStructure):
     def recipe(self, facts: Facts) -> Recipe:
         """By the number of tokens."""
         return choose_passage_recipe(facts)
+
+    def settle(
+        self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
+    ) -> Recipe:
+        """The learning rate that suits the network."""
+        return recipe.model_copy(update={"bins": 0, "learning_rate": network_rate(network)})
 
     def network_options(
         self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
