@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
-    *("Classifier", "Fit", "Ranker", "Regressor", "Segmenter", "SpanFinder", "SurvivalRegressor"),
-    *("Tagger", "Translator"),
+    *("Classifier", "Fit", "LanguageModel", "Ranker", "Regressor", "Segmenter", "SpanFinder"),
+    *("SurvivalRegressor", "Tagger", "Translator"),
     *("fit", "load"),
 )
 _ELSEWHERE = {

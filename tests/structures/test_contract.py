@@ -8,7 +8,7 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from ansatz import Regressor, networks, structures
+from ansatz import Regressor, networks, outcomes, structures
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Feed
 from ansatz.fitting.job import take
@@ -31,6 +31,8 @@ SAMPLES = {  # structure, and examples as users hand them over
     "signals": ("sequence", SIGNALS),
     "volumes": ("grid", RNG.normal(size=(N, 1, 6, 6, 6)).astype(np.float32)),
 }
+# Of outcomes that are found in x itself: their rows hold outcomes, see test_passages.py.
+WITH_OUTCOMES = set(outcomes.on_structure.values())
 every_structure = pytest.mark.parametrize("name", structures.names())
 every_sample = pytest.mark.parametrize("name, X", SAMPLES.values(), ids=SAMPLES)
 
@@ -52,7 +54,8 @@ def inputs_of(encoder, rows):
 @every_structure
 def test_it_has_a_name_words_and_networks(name):
     structure = structures.create(name)
-    assert structure.name == name and name in {sample[0] for sample in SAMPLES.values()}
+    assert structure.name == name
+    assert name in {*WITH_OUTCOMES, *(sample[0] for sample in SAMPLES.values())}
     assert all(isinstance(word, str) for word in (*structure.unit, *(structure.element or ())))
     for axis in ("row", *(["element"] if structure.element else [])):
         assert structure.network(axis) in networks.registry

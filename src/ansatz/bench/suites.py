@@ -50,6 +50,9 @@ SUITES = {
     "quality-text": Suite(
         "text_quality", "quality_text", "film reviews from scratch and from given weights", False
     ),
+    "quality-language": Suite(
+        "language", "quality_language", "tiny Shakespeare, three seeds", False
+    ),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),

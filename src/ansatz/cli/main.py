@@ -27,6 +27,7 @@ from ansatz.cli.doctor import doctor
 from ansatz.cli.evaluate import evaluate
 from ansatz.cli.export import export
 from ansatz.cli.fit import fit
+from ansatz.cli.generate import generate
 from ansatz.cli.inspect import inspect
 from ansatz.cli.list import list_names
 from ansatz.cli.options import ShortHelp
@@ -86,6 +87,7 @@ for _name, _function in (
     ("report", report),
     ("certify", certify),
     ("export", export),
+    ("generate", generate),
     ("inspect", inspect),
     ("list", list_names),
     ("show", show),

@@ -3,6 +3,7 @@
 from ansatz.estimators.classifier import Classifier as Classifier
 from ansatz.fitting.result import Fit as Fit
 from ansatz.fitting.fit import fit as fit
+from ansatz.estimators.language_model import LanguageModel as LanguageModel
 from ansatz.estimators.ranker import Ranker as Ranker
 from ansatz.estimators.regressor import Regressor as Regressor
 from ansatz.fitting.saved import load as load

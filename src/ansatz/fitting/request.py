@@ -333,6 +333,7 @@ _OWNERS = (
     ),
     Owner("transfer", (TransferOptions,), (TransferSettings,), "images", ("grid", "sequence")),
     Owner("questions", (QuestionOptions,), (QuestionSettings,), "questions"),
+    Owner("masked_passage", (SequenceOptions,), (SequenceSettings,), "documents with gaps"),
     Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),

@@ -1,14 +1,45 @@
 """Text from a language model: one token after another, each given those before it."""
 
 from collections.abc import Iterator
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from ansatz.errors import UsageError
-from ansatz.layers.key_value_cache import KeyValueCache
 from ansatz.layers.limits import require_whole
-from ansatz.networks.gpt import GPT
+
+
+class Generator(Protocol):
+    """The contract of a network that continues texts: a state, and a step from one to the next.
+
+    Attributes:
+        length: the most tokens that it reads; None for any number.
+    """
+
+    length: int | None
+    training: bool
+
+    def advance(
+        self, values: Tensor, mask: Tensor | None = None, state: Any = None
+    ) -> tuple[Tensor, Any]:
+        """Reads ``(B, T)`` further tokens; gives the logits of the next and the state after them.
+
+        ``mask`` covers all tokens so far, those of the state included. The state is a tensor with
+        a row for each text, a list or tuple of states, an object with a method ``select(rows)``,
+        or None before the first token.
+        """
+        ...
+
+
+def select_rows(state: Any, rows: Tensor) -> Any:
+    """The states of some of the texts."""
+    if state is None or isinstance(state, Tensor):
+        return state if state is None else state[rows]
+    if isinstance(state, tuple | list):
+        return type(state)(select_rows(each, rows) for each in state)
+    state.select(rows)
+    return state
 
 
 def next_token_distribution(
@@ -58,7 +89,7 @@ def next_token_distribution(
 
 
 def stream_tokens(
-    network: GPT,
+    network: Any,
     prompts: Tensor,
     tokens: int = 20,
     *,
@@ -84,10 +115,10 @@ def stream_tokens(
         4
     """
     values, mask = _prompt(network, prompts, mask, tokens)
-    caches = network.caches() if cache else None
+    state: Any = None
     running, new = torch.ones(len(values), dtype=torch.bool, device=values.device), values
     for _ in range(tokens):
-        logits = _last(network, new if cache else values, mask, caches)
+        logits, state = _last(network, new if cache else values, mask, state if cache else None)
         if temperature == 0:
             chosen = logits.argmax(-1)
         else:
@@ -107,7 +138,7 @@ def stream_tokens(
 
 
 def generate(
-    network: GPT,
+    network: Any,
     prompts: Tensor,
     tokens: int = 20,
     *,
@@ -123,7 +154,8 @@ def generate(
     """Continues texts by the tokens that a language model finds probable.
 
     Args:
-        network: a language model: ``GPT(..., each=True)`` with one output for each token.
+        network: a language model with one output for each token: ``GPT``, a recurrent network or
+            ``NGram``, with ``each=True``.
         prompts: codes to continue; present tokens on the right (padding on the left).
         tokens: the greatest number of new tokens.
         mask: True where a token of the prompts is present; all when not given.
@@ -134,7 +166,8 @@ def generate(
         beams: above 1, the number of continuations that a beam search follows; it returns the one
             of the largest log probability.
         end: the code that ends a text; 0 follows it.
-        cache: keep keys and values of earlier tokens: the same result in less time.
+        cache: keep the state after earlier tokens (of an attention their keys and values): the same
+            result in less time.
         generator: where tokens are drawn from; torch's global one when not given.
 
     Shapes:
@@ -160,53 +193,52 @@ def generate(
     return torch.stack(list(steps), 1)
 
 
-def _last(
-    network: GPT, values: Tensor, mask: Tensor | None, caches: list[KeyValueCache] | None
-) -> Tensor:
-    """Logits of the next token, ``(B, V)``, without dropout."""
+def _last(network: Any, values: Tensor, mask: Tensor | None, state: Any) -> tuple[Tensor, Any]:
+    """Logits of the next token, ``(B, V)``, without dropout, and the state after the values."""
     training = network.training
     if training:
         network.eval()
     try:
         with torch.inference_mode():
-            logits = network(values, mask, caches)[..., -1]
+            logits, state = network.advance(values, mask, state)
     finally:
         if training:
             network.train()
-    return logits.clone()  # a tensor like any other
+    return logits.clone(), state  # a tensor like any other
 
 
 def _prompt(
-    network: GPT, prompts: Tensor, mask: Tensor | None, tokens: int
+    network: Any, prompts: Tensor, mask: Tensor | None, tokens: int
 ) -> tuple[Tensor, Tensor | None]:
     """The prompts, and their mask where any token is absent."""
-    if not getattr(network, "tied", False):
+    if not hasattr(network, "advance") or not getattr(network, "each", True):
         raise UsageError("generate needs a language model: gpt with each=True, outputs=vocabulary.")
     if prompts.shape[1] == 0 or (mask is not None and not mask[:, -1].all()):
         raise UsageError("each prompt needs a last token; put the padding on the left.")
     total = prompts.shape[1] + require_whole("tokens", tokens) - 1
-    if total > network.length:
+    if network.length is not None and total > network.length:
         raise UsageError(
-            f"gpt has positions for {network.length} tokens, {total} are needed; ask for fewer "
-            "tokens or shorten the prompts."
+            f"the network has positions for {network.length} tokens, {total} are needed; ask for "
+            "fewer tokens or shorten the prompts."
         )
     return prompts, None if mask is None or mask.all() else mask
 
 
-def _search(network: GPT, prompts: Tensor, tokens: int, mask: Tensor | None, beams: int) -> Tensor:
+def _search(network: Any, prompts: Tensor, tokens: int, mask: Tensor | None, beams: int) -> Tensor:
     """The best of ``beams`` continuations that are followed side by side."""
     new, mask = _prompt(network, prompts, mask, tokens)
-    B, V, caches = len(new), network.vocabulary, network.caches()
+    B, state = len(new), None
     scores = new.new_zeros(B, 1, dtype=torch.float64)  # one beam at first: all are the prompt
     found = new.new_zeros(B, 1, 0)
     for _ in range(tokens):
-        steps = _last(network, new, mask, caches).log_softmax(-1).view(B, -1, V)
+        logits, state = _last(network, new, mask, state)
+        V = logits.shape[-1]
+        steps = logits.log_softmax(-1).view(B, -1, V)
         totals = (scores.unsqueeze(-1) + steps).flatten(1)  # (B, beams V)
         scores, picked = totals.topk(min(beams, totals.shape[1]))
         parent, token = picked // V, picked % V  # (B, beams)
         rows = (torch.arange(B, device=new.device).unsqueeze(1) * found.shape[1] + parent).flatten()
-        for cache in caches:
-            cache.select(rows)
+        state = select_rows(state, rows)
         found = found.flatten(0, 1)[rows].view(B, picked.shape[1], -1)
         found = torch.cat([found, token.unsqueeze(-1)], -1)
         if mask is not None:

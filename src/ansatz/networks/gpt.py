@@ -211,6 +211,19 @@ class GPT(nn.Module):
             x = block(x, len(values), mask, caches[number] if caches else None)
         return parts["ln_f"](x).unflatten(0, values.shape)
 
+    def advance(
+        self,
+        values: Tensor,
+        mask: Tensor | None = None,
+        state: list[KeyValueCache] | None = None,
+    ) -> tuple[Tensor, list[KeyValueCache]]:
+        """Logits of the token that follows, ``(B, P)``, and the caches after the values."""
+        caches = self.caches() if state is None else state
+        h = self.hidden_states(values, mask, caches)[:, -1]
+        if self.tied:
+            return linear(h, self.transformer.get_parameter("wte.weight")), caches
+        return self.get_submodule(self.heads[0])(h), caches
+
     def forward(
         self,
         values: Tensor,

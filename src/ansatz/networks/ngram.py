@@ -68,7 +68,7 @@ class NGram(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.vocabulary, self.length = read_tokens("ngram", inputs)
+        self.vocabulary, self.length = read_tokens("ngram", inputs)[0], None
         self.order = require_whole("order of ngram", order, high=30)
         if outputs != self.vocabulary or not each:
             raise UsageError(
@@ -178,7 +178,7 @@ class NGram(nn.Module):
     def advance(
         self, values: Tensor, mask: Tensor | None = None, state: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Logits of the next token and the last n - 1 codes, of which those of ``state`` come first.
+        """Logits of the next token and the last n - 1 codes, those of ``state`` first.
 
         The state takes the place of the cache of an attention: see
         :func:`~ansatz.networks.stream_tokens`.

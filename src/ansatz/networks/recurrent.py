@@ -1,5 +1,6 @@
 """Recurrent networks on sequences of numbers or of tokens."""
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
@@ -10,7 +11,7 @@ from ansatz.layers import GRU, LRU, LSTM, Bidirectional, Elman, MinGRU, MinLSTM,
 from ansatz.layers.code_embedding import CodeEmbedding
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
-from ansatz.layers.recurrent import last_present
+from ansatz.layers.recurrent import State, last_present
 from ansatz.layers.schemes import draw_normal
 from ansatz.spec import Inputs, InputSpec
 
@@ -68,7 +69,7 @@ class RecurrentNetwork(nn.Module):
             raise UsageError(f"bidirectional {name} needs an even width, got {width}.")
         if not 0 <= dropout < 1:
             raise UsageError(f"dropout of {name} must be in [0, 1), got {dropout}.")
-        self.spec, self.each = spec, each
+        self.spec, self.each, self.length = spec, each, None
         self.entrance: nn.Module
         if spec.vocabulary:
             start = draw_normal(torch.empty(spec.vocabulary, width), 1.0, generator)
@@ -101,6 +102,25 @@ class RecurrentNetwork(nn.Module):
         """Its layers from x to the outcome."""
         pairs = zip(self.layers, self.norms, strict=True)
         return [[self.entrance], *([*pair] for pair in pairs), [self.output]]
+
+    def advance(
+        self, values: Tensor, mask: Tensor | None = None, state: Sequence[State] | None = None
+    ) -> tuple[Tensor, list[State]]:
+        """The answer after the last step, ``(B, P)``, and the state of each layer after it.
+
+        The last step is present; padding is in front. ``mask`` may cover earlier steps too.
+        """
+        self._check(values)
+        mask = None if mask is None else mask[:, -values.shape[1] :]
+        if mask is not None:
+            values = torch.where(mask if self.spec.vocabulary else mask.unsqueeze(-1), values, 0)
+        h, states = self.entrance(values), []
+        before = [None] * len(self.layers) if state is None else state
+        for layer, norm, old in zip(self.layers, self.norms, before, strict=True):
+            y, new = layer(self.dropout(norm(h)), mask, old)
+            h = h + y
+            states.append(new)
+        return self.output(self.dropout(h[:, -1])), states
 
     def forward(self, values: Tensor, mask: Tensor | None = None) -> Tensor:
         self._check(values)

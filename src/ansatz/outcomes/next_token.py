@@ -42,6 +42,7 @@ class NextToken(Outcome):
 
     name: ClassVar[str] = "language"
     estimator: ClassVar[str] = "ansatz.estimators.language_model:LanguageModel"
+    report: ClassVar[str] = "ansatz.outcomes.report.language:LanguageReport"
     plural: ClassVar[str] = "tokens"
     labels_are: ClassVar[str] = "tokens"
     axis: ClassVar[str] = "element"

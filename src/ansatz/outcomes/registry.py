@@ -8,6 +8,7 @@ registry = Registry(
         "number": "ansatz.outcomes.number:Number",
         "class": "ansatz.outcomes.classes:Classes",
         "survival": "ansatz.outcomes.survival:SurvivalTime",
+        "masked": "ansatz.outcomes.masked_token:MaskedToken",
         "ranking": "ansatz.outcomes.ranking:Ranking",
         "language": "ansatz.outcomes.next_token:NextToken",
         "mask": "ansatz.outcomes.mask:Mask",
@@ -31,10 +32,11 @@ by_option: dict[str, str] = {"translation": "translate"}
 by_file: dict[str, str] = {".conllu": "tag", ".conll-u": "tag", ".json": "answer"}
 # The structure of outcomes that are found in x itself or in the order of its rows.
 on_structure: dict[str, str] = {
+    "answer": "questions",
+    "language": "passage",
+    "masked": "masked_passage",
     "tag": "sequence",
     "translate": "pairs",
-    "language": "passage",
-    "answer": "questions",
 }
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood

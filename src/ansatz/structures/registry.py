@@ -10,6 +10,7 @@ registry = Registry(
         "sequence": "ansatz.structures.sequence.structure:SequenceStructure",
         "questions": "ansatz.structures.questions.structure:QuestionStructure",
         "pairs": "ansatz.structures.pairs.structure:PairStructure",
+        "masked_passage": "ansatz.structures.passage.masked:MaskedPassageStructure",
         "passage": "ansatz.structures.passage.structure:PassageStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
     },

@@ -1,5 +1,6 @@
 """Documents for language models: files of text, columns of texts, folders."""
 
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def split_documents(
     for text in documents:
         inside = [min(max(cut - at, 0), len(text)) for cut in cuts]
         bounds = [0, *inside, len(text)]
-        pieces = [(text[a:b], k) for k, (a, b) in enumerate(zip(bounds, bounds[1:]))]
+        pieces = [(text[a:b], k) for k, (a, b) in enumerate(pairwise(bounds))]
         found.append([piece for piece in pieces if piece[0]])
         at += len(text)
     return found

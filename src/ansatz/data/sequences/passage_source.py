@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ansatz.data.batch import Batch, Padded
-from ansatz.data.sequences.passages import Passages, read_codes
+from ansatz.data.batch import UNLABELLED, Batch
+from ansatz.data.sequences.passages import Passages
 from ansatz.seeds import generator
 
 
@@ -38,7 +38,7 @@ class PassageSource:
         self.shuffle, self.dtype = shuffle, dtype
         runs = rows.runs()
         fields = torch.tensor([run[:4] for run in runs], dtype=torch.long).reshape(-1, 4)
-        counts = (fields[:, 2] - fields[:, 1] + rows.context - 1) // rows.context
+        counts = (fields[:, 2] - fields[:, 1] + rows.window - 1) // rows.window
         self.run = fields.repeat_interleave(counts, 0)  # (windows, 4)
         before = counts.cumsum(0) - counts
         self.number = torch.arange(len(self.run)) - before.repeat_interleave(counts)
@@ -60,17 +60,15 @@ class PassageSource:
 
     def _batch(self, chosen: Tensor, epoch: int, position: int) -> Batch:
         _, start, stop, first = self.run[chosen].unbind(1)
-        context = self.rows.context
+        window, draw = self.rows.window, None
         if self.shuffle:
-            free = (stop - start - context).clamp(min=0) + 1
-            share = torch.rand(
-                len(chosen), generator=self._draw("place", epoch, position), dtype=torch.float64
-            )
+            draw = self._draw("place", epoch, position)
+            free = (stop - start - window).clamp(min=0) + 1
+            share = torch.rand(len(chosen), generator=draw, dtype=torch.float64)
             low = start + (share * free).long()
         else:
-            low = start + context * self.number[chosen]
-        length = torch.minimum(stop - low, torch.tensor(context))
-        values = read_codes(self.rows.codes, low - 1, length)
-        target = read_codes(self.rows.codes, low, length).values
-        inputs = Padded(*values)
-        return Batch(inputs, target, inputs.mask.to(self.dtype), None, first)
+            low = start + window * self.number[chosen]
+        length = torch.minimum(stop - low, torch.tensor(window))
+        inputs, target = self.rows.batch(low, length, draw)
+        weight = (target != UNLABELLED).to(self.dtype)
+        return Batch(inputs, target.clamp(min=0), weight, None, first)

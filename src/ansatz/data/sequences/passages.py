@@ -65,7 +65,17 @@ class Passages:
     @property
     def stride(self) -> int:
         """The most tokens of a passage."""
-        return stride_of(self.context)
+        return self.stride_of(self.context)
+
+    @staticmethod
+    def stride_of(context: int) -> int:
+        """Tokens of a passage: a quarter of the context, so that three quarters precede it."""
+        return max(1, context // 4)
+
+    @property
+    def window(self) -> int:
+        """Tokens that a network predicts at once in training."""
+        return self.context
 
     def __len__(self) -> int:
         return len(self.places)
@@ -74,12 +84,13 @@ class Passages:
         rows = index if isinstance(index, slice) else torch.as_tensor(index)
         if not isinstance(rows, slice) and rows.dtype == torch.bool:
             rows = rows.nonzero().squeeze(1)
-        return Passages(self.codes, self.places[rows], self.part[rows], self.tokens, self.context)
+        kind = type(self)
+        return kind(self.codes, self.places[rows], self.part[rows], self.tokens, self.context)
 
     def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
         """A hash of the tokens of each passage and of those before it."""
         codes, found = self.codes.numpy(), []
-        for begin, start, stop in self.places.tolist():
+        for begin, _, stop in self.places.tolist():
             low = max(begin, stop - 1 - self.context)
             found.append(hashlib.blake2b(codes[low:stop].tobytes(), digest_size=8).digest())
         salt = np.uint64(derive(seed, "passage"))
@@ -105,6 +116,14 @@ class Passages:
         answers = (start - 1 - low).unsqueeze(1) + torch.arange(self.stride)
         return values, answers.clamp(max=values.mask.shape[1] - 1)
 
+    def batch(
+        self, low: Tensor, length: Tensor, draw: torch.Generator | None
+    ) -> tuple[Padded, Tensor]:
+        """Inputs and targets of windows of ``length`` tokens from ``low`` on, -1 past their end."""
+        inputs = read_codes(self.codes, low - 1, length)
+        target = read_codes(self.codes, low, length).values
+        return inputs, torch.where(inputs.mask, target, UNLABELLED)
+
     def runs(self) -> list[Run]:
         """The passages joined where one goes on where another ends."""
         found: list[Run] = []
@@ -116,11 +135,6 @@ class Passages:
         return found
 
 
-def stride_of(context: int) -> int:
-    """Tokens of a passage: a quarter of the context, so that three quarters precede it."""
-    return max(1, context // 4)
-
-
 def read_codes(codes: Tensor, low: Tensor, length: Tensor) -> Padded:
     """``length`` codes from ``low`` on for each row, filled up with 0."""
     steps = torch.arange(max(1, int(length.max())) if len(length) else 1)
@@ -129,13 +143,19 @@ def read_codes(codes: Tensor, low: Tensor, length: Tensor) -> Padded:
     return Padded(torch.where(mask, codes[place], 0), mask)
 
 
-def passages(documents: list[list[tuple[str, int]]], tokens: Tokens, context: int) -> Passages:
+def passages(
+    documents: list[list[tuple[str, int]]],
+    tokens: Tokens,
+    context: int,
+    kind: type[Passages] = Passages,
+) -> Passages:
     """Cuts documents into passages.
 
     Args:
         documents: the pieces of each document, with the part that they belong to.
         tokens: the map from text to codes.
         context: codes that a network reads at once.
+        kind: of passages.
     """
     pieces = [(number, *piece) for number, each in enumerate(documents) for piece in each]
     found = tokens.encode([text for _, text, _ in pieces])
@@ -143,7 +163,7 @@ def passages(documents: list[list[tuple[str, int]]], tokens: Tokens, context: in
     codes: list[Tensor] = []
     places: list[tuple[int, int, int]] = []
     parts: list[int] = []
-    at, begin, stride, zero = 0, 0, stride_of(context), torch.zeros(1, dtype=torch.long)
+    at, begin, stride, zero = 0, 0, kind.stride_of(context), torch.zeros(1, dtype=torch.long)
     for k, (number, _, part) in enumerate(pieces):
         if not k or pieces[k - 1][0] != number:
             codes.append(zero)
@@ -158,4 +178,4 @@ def passages(documents: list[list[tuple[str, int]]], tokens: Tokens, context: in
             parts.append(part)
         at = stop
     table = torch.tensor(places, dtype=torch.long).reshape(-1, 3)
-    return Passages(torch.cat(codes), table, torch.tensor(parts), tokens, context)
+    return kind(torch.cat(codes), table, torch.tensor(parts), tokens, context)

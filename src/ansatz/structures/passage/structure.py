@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data.sequences.documents import read_documents, split_documents
+from ansatz.data.sequences.passage_source import PassageSource
 from ansatz.data.sequences.passages import Passages, passages
 from ansatz.data.sequences.tokens import Kind, Tokens
-from ansatz.data.sequences.passage_source import PassageSource
 from ansatz.data.source import Source
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
@@ -30,12 +30,12 @@ from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.structures.passage.encoder import PassageEncoder, load_encoder
-from ansatz.structures.passage.recipe import choose_passage_recipe, network_shape
+from ansatz.structures.passage.recipe import choose_passage_recipe, network_rate, network_shape
 from ansatz.structures.sequence.structure import SequenceStructure
 
 SMALL = 10_000_000  # characters below which they are the tokens
 VOCABULARY = 4_096
-CONTEXTS = {"char": 256, "byte": 256}
+CONTEXT = 128
 NUMBERS = 2**25  # raw numbers that a network gives at once
 TARGET = "token"
 
@@ -44,6 +44,8 @@ class PassageStructure(SequenceStructure):
     """The tokens before each token of a document, at most ``length`` of them."""
 
     name: ClassVar[str] = "passage"
+    kind: ClassVar[type[Passages]] = Passages
+    marks: ClassVar[tuple[str, ...]] = ()  # further codes, at the end
     unit: ClassVar[tuple[str, str]] = ("passage", "passages")
 
     def network(self, axis: str) -> str:
@@ -70,7 +72,7 @@ class PassageStructure(SequenceStructure):
         reader = dict(how.get("reader") or {})
         own = reader.pop("passages", None) or {}
         origin, documents, notes = read_documents(data, reader.pop("text_column", None), **reader)
-        rows = learn_passages(origin, documents, **own)
+        rows = self._learn(origin, documents, **own)
         frame = pd.DataFrame({TARGET: rows.places[:, 1].numpy()})
         roles = column_roles.model_copy(update={"target": [TARGET]})
         digest = hashlib.sha256(rows.codes.numpy().tobytes() + rows.places.numpy().tobytes())
@@ -102,7 +104,9 @@ class PassageStructure(SequenceStructure):
     ) -> Read:
         origin, documents, notes = read_documents(data, text_column, **options)
         encoder: Any = model.encoder
-        rows = passages([[(text, 2)] for text in documents], encoder.tokens, encoder.context)
+        rows = passages(
+            [[(text, 2)] for text in documents], encoder.tokens, encoder.context, self.kind
+        )
         unknown = int((rows.codes == 1).sum())
         if unknown:
             notes = [*notes, f"tokens that the training text does not have: {unknown}."]
@@ -116,15 +120,61 @@ class PassageStructure(SequenceStructure):
             rows = self._read(model, table).rows
         return TableParts(rows, rows if outcomes else None, None, None, None)
 
-    def as_rows(self, X: Any) -> Any:
-        """Passages as they are."""
-        return X
+    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Any:
+        """Passages of texts; a fit learns tokens from those that train."""
+        rows = X.rows if isinstance(X, Read) else X
+        if isinstance(rows, Passages):
+            return rows
+        if not reset:
+            return self._read(estimator.model_, rows).rows
+        origin, documents, _ = read_documents(rows)
+        names = ("tokens", "vocabulary", "length", "holdout")
+        own = {name: getattr(estimator, name) for name in names}
+        made = self._learn(origin, documents, test=0.0, seed=estimator.random_state or 0, **own)
+        estimator.n_features_in_ = 1
+        return made
+
+    def _learn(
+        self,
+        origin: str,
+        documents: list[str],
+        *,
+        tokens: Kind | None = None,
+        vocabulary: int | None = None,
+        length: int | None = None,
+        test: float | None = None,
+        holdout: float | None = None,
+        seed: int = 0,
+    ) -> Passages:
+        """Splits documents and cuts them into passages by tokens of their training part."""
+        test = 0.1 if test is None else test
+        valid = (1 - test) * (0.1 if holdout is None else holdout)
+        parts = split_documents(documents, test, valid, seed)
+        training = [text for each in parts for text, part in each if part == 0]
+        size = sum(map(len, documents))
+        kind: Kind = tokens or ("char" if size < SMALL else "bpe")
+        context = length or CONTEXT
+        if sum(map(len, training)) < 100:
+            raise DataError(
+                f"{origin} is too short for a language model: {size} characters, of which "
+                f"{sum(map(len, training))} train; at least 100 are needed."
+            )
+        made = Tokens.learn(training, kind=kind, vocabulary=vocabulary or VOCABULARY)
+        if self.marks:
+            made.tokenizer.add_special_tokens(list(self.marks))
+        return passages(parts, made, context, self.kind)
 
     # Recipe and encoder.
 
     def recipe(self, facts: Facts) -> Recipe:
         """By the number of tokens."""
         return choose_passage_recipe(facts)
+
+    def settle(
+        self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
+    ) -> Recipe:
+        """The learning rate that suits the network."""
+        return recipe.model_copy(update={"bins": 0, "learning_rate": network_rate(network)})
 
     def network_options(
         self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
@@ -178,31 +228,3 @@ class PassageStructure(SequenceStructure):
     ) -> tuple[Posterior | None, list[str]]:
         """No linear model."""
         return None, []
-
-
-def learn_passages(
-    origin: str,
-    documents: list[str],
-    *,
-    tokens: Kind | None = None,
-    vocabulary: int | None = None,
-    length: int | None = None,
-    test: float | None = None,
-    holdout: float | None = None,
-    seed: int = 0,
-) -> Passages:
-    """Splits documents and cuts them into passages by tokens of their training part."""
-    test = 0.1 if test is None else test
-    valid = (1 - test) * (0.1 if holdout is None else holdout)
-    parts = split_documents(documents, test, valid, seed)
-    training = [text for each in parts for text, part in each if part == 0]
-    size = sum(map(len, documents))
-    kind: Kind = tokens or ("char" if size < SMALL else "bpe")
-    context = length or CONTEXTS.get(kind, 128)
-    if sum(map(len, training)) < 100:
-        raise DataError(
-            f"{origin} is too short for a language model: {size} characters, of which "
-            f"{sum(map(len, training))} train; at least 100 are needed."
-        )
-    made = Tokens.learn(training, kind=kind, vocabulary=vocabulary or VOCABULARY)
-    return passages(parts, made, context)
