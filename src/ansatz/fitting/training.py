@@ -172,9 +172,8 @@ def finish(plan: TrainingPlan, encoder: Encoder, step: Step) -> Trained:
     if isinstance(objective, TeacherObjective):
         objective = objective.plain()
     network = step.network
-    return finish_pair(
-        plan, encoder, network.whole if isinstance(network, LastMap) else network, objective
-    )
+    whole: nn.Module = network.whole if isinstance(network, LastMap) else network  # type: ignore[assignment]
+    return finish_pair(plan, encoder, whole, objective)
 
 
 def finish_pair(

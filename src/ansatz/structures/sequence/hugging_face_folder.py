@@ -101,7 +101,7 @@ def _logits(model: Model, trained: Trained) -> Logits:
 
     def against_first(raw: Tensor) -> Tensor:
         served = model.outcome.serve(Predictive(model.likelihood, raw))
-        found = model.of_classes.log_probabilities(served)
+        found: Tensor = model.of_classes.probabilities(served).log()
         return found - found[:, :1]
 
     generator = torch.Generator().manual_seed(0)

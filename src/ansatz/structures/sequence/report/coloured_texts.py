@@ -104,11 +104,11 @@ def _score(evidence: Evidence, row: int) -> Any:
     if not _has_classes(evidence):
         return lambda y: trained.likelihood.point(raw(y).raw).reshape(len(y), -1).sum(1)
     with torch.no_grad():
-        probs = model.of_classes.log_probabilities(model.predictive(evidence.X[[row]], notes=[]))
+        probs = model.of_classes.probabilities(model.predictive(evidence.X[[row]], notes=[]))
     code = int(probs[0].argmax())
 
     def odds(y: Tensor) -> Tensor:
-        found: Tensor = model.of_classes.log_probabilities(raw(y))  # (B, K)
+        found: Tensor = model.of_classes.probabilities(raw(y)).clamp(min=1e-300).log()  # (B, K)
         others = torch.cat([found[:, :code], found[:, code + 1 :]], 1)
         return found[:, code] - others.logsumexp(1)
 

@@ -27,7 +27,8 @@ def section(evidence: Evidence) -> Section | None:
     if right is not None:
         head += ["accuracy", "mean probability of the predicted class"]
     rows: list[list[Cell]] = []
-    means, errors = [], []
+    means: list[float] = []
+    errors: list[float] = []
     for rows_of in bins:
         part, w = losses[rows_of], weight[rows_of]
         mean = float(np.average(part, weights=w))

@@ -68,7 +68,7 @@ def _text(x: float, y: float, words: str, more: str) -> str:
 
 def _letters(each: Coloured) -> list[_Letter]:
     top = float(np.abs(each.value).max(initial=0)) or 1.0
-    found = []
+    found: list[_Letter] = []
     for place, letter in enumerate(each.text):
         shown = " " if letter.isspace() else printable(letter)
         if unicodedata.combining(letter) and found:  # drawn on the letter before it
