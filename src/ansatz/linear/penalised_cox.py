@@ -64,8 +64,8 @@ def fit_penalised_cox(
         strengths = whole.grid(zero, few=len(rows.y) < len(zero))
     else:
         strengths = torch.tensor([strength], dtype=torch.float64)
-    found = [_out_of_fold(base, rows, names, penalty, fold, strengths) for fold in folds]
-    found = [each for each in found if each is not None]
+    tried = [_out_of_fold(base, rows, names, penalty, fold, strengths) for fold in folds]
+    found = [each for each in tried if each is not None]
     means, masses = [mean for mean, _ in found], [mass for _, mass in found]
     losses, errors = mean_over_folds(means, masses, strengths)
     if strength is None and bool(losses.isnan().all()):

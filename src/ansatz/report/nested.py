@@ -72,7 +72,7 @@ def nested_models(a: Replay, b: Replay) -> NestedModels | None:
     if not _varying(small) <= _varying(large):
         return None
     added, tests = _tests(small, large)
-    return NestedModels(*names, added, len(jobs[0].y), tests) if tests else None
+    return NestedModels(names[0], names[1], added, len(jobs[0].y), tests) if tests else None
 
 
 def _is_exact(found: Replay) -> bool:
