@@ -53,7 +53,7 @@ def test_refits_compare_the_methods(command, folders):
     done = command("compare", *folders, *words)
     assert done.status == 0 and "by-area is the better method" in done.out
     assert "refitted to 3 folds of 600 rows" in done.out
-    assert "refit 6 of 6" in done.err
+    assert "refits: 6 of 6" in done.err
     quiet = command("compare", *folders, *words, "--quiet", "--json")
     assert quiet.err == "" and json.loads(quiet.out)["methods"]["folds"] == 3
 

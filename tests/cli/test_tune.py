@@ -28,7 +28,7 @@ def test_a_search_prints_its_trials_and_a_verdict(command, waves, tmp_path):
     done = command("tune", waves, *WORDS, *FAST)
     assert done.status == 0, done.err
     assert "default" in done.out and "width" in done.out and "model: m" in done.out
-    assert "trial 2 of 2: best so far" in done.err
+    assert "trials: 2 of 2; best so far" in done.err
     assert not (tmp_path / "m.tuning").exists()
     assert command("inspect", "m").status == 0
     assert command("tune", waves, *WORDS, *FAST).status == 2  # m is there

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ansatz.cli.output import Counter, number, print_document, print_line, print_table
+from ansatz.cli.output import number, print_document, print_line, print_table
 from ansatz.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def compare(
     for folder in models:
         open_model(folder)  # raises what is wrong with one before the other is read
     from ansatz.report.compare import compare as compare_models
+    from ansatz.training.phase import Phase
 
-    counter = Counter("refit", quiet=quiet)
-    with counter:
+    with Phase("refits", 0 if quiet else "auto", logged=False) as phase:
         found = compare_models(
             *models,
             data=data,
@@ -68,7 +68,7 @@ def compare(
             folds=folds,
             repeats=repeats,
             seed=seed,
-            progress=counter.show,
+            progress=phase.show,
         )
     if as_json:
         print_document(found.to_dict())

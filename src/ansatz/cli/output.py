@@ -6,11 +6,9 @@ import math
 import os
 import shlex
 import sys
-import time
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ansatz.errors import ResourceError, UsageError
@@ -137,44 +135,6 @@ def text_of(value: Any) -> str:
 def print_document(value: Any) -> None:
     """Writes the document to standard output."""
     sys.stdout.write(text_of(value) + "\n")
-
-
-class Counter:
-    """Counts parts of a work; a log gets a line now and then, a terminal one that moves."""
-
-    def __init__(self, what: str, *, quiet: bool = False, every: float = 10.0) -> None:
-        self.what, self.quiet, self.every = what, quiet, every
-        self._next = time.monotonic() + every
-        self._width = 0
-
-    def __enter__(self) -> "Counter":
-        """Starts the clock."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Clears the moving line, so that what follows starts at the margin."""
-        if self._width:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()
-            self._width = 0
-
-    def show(self, done: int, total: int, more: str = "") -> None:
-        """Says how far it is, and what is known so far."""
-        if self.quiet:
-            return
-        text = printable(f"{self.what} {done} of {total}{': ' + more if more else ''}")[:110]
-        if sys.stderr.isatty():
-            sys.stderr.write("\r" + text.ljust(self._width))
-            sys.stderr.flush()
-            self._width = len(text)
-        elif time.monotonic() >= self._next or done == total:
-            self._next = time.monotonic() + self.every
-            print_note(text)
 
 
 def require_free(path: Path, *, overwrite: bool, advice: str) -> None:

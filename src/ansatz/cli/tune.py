@@ -8,12 +8,12 @@ import typer
 from ansatz.cli.names import complete
 from ansatz.cli.options import takes
 from ansatz.cli.output import (
-    Counter,
     number,
     print_document,
     print_line,
     print_note,
     print_table,
+    printable,
     require_free,
     stem,
 )
@@ -62,11 +62,15 @@ def tune(
     advice = "To replace it: --overwrite; to keep it: another --out."
     free = asked.get("overwrite", False) or asked.get("resume", False)
     require_free(folder, overwrite=free, advice=advice)
+    from ansatz.training.phase import Phase
     from ansatz.tuning import tune as search
 
-    counter = Counter("trial", quiet=quiet)
-    with counter:
-        found = search(data, **{**given, "out": folder, "progress": counter.show})
+    with Phase("trials", 0 if quiet else "auto", logged=False) as phase:
+
+        def show(done: int, total: int, so_far: str) -> None:
+            phase.show(done, total, printable(so_far))
+
+        found = search(data, **{**given, "out": folder, "progress": show})
     if as_json:
         print_document(found.to_dict())
     else:

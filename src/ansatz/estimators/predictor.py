@@ -78,7 +78,7 @@ class Predictor(BaseEstimator):
     linear_ = FittedAttribute(_linear)
     network_ = FittedAttribute(_network)
     n_iter_ = FittedAttribute(lambda model: model.iterations)
-    notes_ = FittedAttribute(lambda model: [*model.notes, *model.outcome.notes(model)])
+    notes_ = FittedAttribute(lambda model: [*model.outcome.notes(model), *model.notes])
     recalibration_ = FittedAttribute(lambda model: model.recalibration)
     recipe_ = FittedAttribute(lambda model: model.recipe)
     recipe_choice_ = FittedAttribute(RecipeChoice.of)

@@ -4,7 +4,7 @@ import shutil
 import sys
 import time
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Self, TextIO
 
 from ansatz.training.callbacks import time_words
 from ansatz.training.machine import current_processes
@@ -56,20 +56,23 @@ class Phase:
             self.stream.flush()
             self._width = 0
 
-    def show(self, done: int, total: int, *_: Any) -> None:
-        """Shows how much is done and how long the rest will take, if it takes long.
+    def show(self, done: int, total: int, more: str = "") -> None:
+        """Shows how much is done, how long the rest will take, and what is known so far.
+
+        A log gets a line from time to time, and one when all is done.
 
         Args:
             done: parts that are done.
             total: all parts.
+            more: a few further words.
         """
         now = time.monotonic()
-        if not self.shown or not (self.stream.isatty() or now >= self._next):
+        if not self.shown or not (self.stream.isatty() or now >= self._next or done == total):
             return
         self._next = now + self.interval
-        left = (now - self._start) / done * (total - done) if done else None
+        left = (now - self._start) / done * (total - done) if 0 < done < total else None
         rest = "" if left is None else f", about {time_words(left)} left"
-        self._write(f"{self.words}: {done} of {total}{rest}")
+        self._write(f"{self.words}: {done} of {total}{rest}{'; ' * bool(more)}{more}")
 
     def _write(self, text: str) -> None:
         if self.stream.isatty():
