@@ -57,7 +57,7 @@ def test_a_wrong_name_suggests_the_nearest(command):
 @every_kind
 def test_python_spells_it_as_shown(kind):
     for name in registry_of(kind).names():
-        spelled = factory_of(kind) + (f".{name}" if kind == "metrics" else "")
+        spelled = factory_of(kind) + (f".{name}" if kind in ("metrics", "functions") else "")
         assert callable(operator.attrgetter(spelled.removeprefix("ansatz."))(ansatz)), name
 
 

@@ -2,8 +2,9 @@ import pytest
 
 from ansatz.errors import UsageError
 from ansatz.layers import activations, initializers, norms, numeric_embeddings, registry
+from ansatz.layers.registry import functions
 
-FAMILIES = [activations, initializers, norms, numeric_embeddings, registry]
+FAMILIES = [activations, functions, initializers, norms, numeric_embeddings, registry]
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.kind)

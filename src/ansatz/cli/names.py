@@ -20,6 +20,7 @@ KINDS = {
     "inferences": "ansatz.inference.registry:registry",
     "kernels": "ansatz.kernels.registry:registry",
     "layers": "ansatz.layers.registry:registry",
+    "functions": "ansatz.layers.registry:functions",
     "activations": "ansatz.layers.registry:activations",
     "norms": "ansatz.layers.registry:norms",
     "initializers": "ansatz.layers.registry:initializers",
@@ -33,10 +34,11 @@ KINDS = {
     "groups": "ansatz.symmetry.registry:registry",
     "claims": "ansatz.claims.registry:registry",
 }
-# Where Python spells it otherwise than `create`: a metric is a function of its own, a claim runs.
+# Where Python spells it otherwise than `create`: a metric or function is called, a claim runs.
 _FACTORIES = {
     "claims": "ansatz.claims.run",
     "datasets": "ansatz.data.load",
+    "functions": "ansatz.layers",
     "metrics": "ansatz.metrics",
     "schedules": "ansatz.optim.create_schedule",
 }

@@ -120,7 +120,7 @@ def _formula(latex: str) -> str:
 
 def _call(name: str, kind: str, member: Any) -> str:
     """The call in Python."""
-    if kind == "metrics":
+    if kind in ("metrics", "functions"):
         call = f"{factory_of(kind)}.{name}({', '.join(_signature(member))})"
     else:
         arguments = [f'"{name}"', *(_signature(member) if kind != "datasets" else [])]

@@ -1,7 +1,7 @@
 """Names of activations, initialisations, normalisations and layers; torch's own where it has them.
 
-``registry`` holds the layers; ``activations``, ``initializers``, ``norms`` and
-``numeric_embeddings`` are what a layer's options of those names choose from.
+``registry`` holds the layers, ``functions`` what has no weights; ``activations``, ``initializers``,
+``norms`` and ``numeric_embeddings`` are what a layer's options of those names choose from.
 """
 
 from ansatz.registry import Registry
@@ -74,6 +74,18 @@ numeric_embeddings = Registry(
     {
         "periodic": "ansatz.layers.embedding:PeriodicEmbedding",
         "piecewise_linear": "ansatz.layers.embedding:PiecewiseLinearEmbedding",
+    },
+)
+
+functions = Registry(
+    "function",
+    {
+        "attention": "ansatz.layers.attention:attention",
+        "convolve": "ansatz.layers.convolution:convolve",
+        "cross_correlate": "ansatz.layers.convolution:cross_correlate",
+        "fft_convolve": "ansatz.layers.convolution:fft_convolve",
+        "scan": "ansatz.layers.scan:scan",
+        "toeplitz_matrix": "ansatz.layers.convolution:toeplitz_matrix",
     },
 )
 

@@ -150,10 +150,13 @@ class RecurrentNetwork(nn.Module):
 
 
 class ElmanNetwork(RecurrentNetwork):
-    """A network of plain recurrent layers, for short sequences.
+    r"""A network of plain recurrent layers, for short sequences.
 
     Options, shapes and the pooling of steps are those of ``RecurrentNetwork``; the layer is
     ``ansatz.layers.Elman``.
+
+    .. math:: h^{(l)} = h^{(l-1)} + \mathrm{Elman}(\mathrm{LN}(h^{(l-1)})), \qquad
+              f(x) = W [\mathrm{mean}_t h_t, \max_t h_t, h_T] + b
 
     Args:
         inputs: ``InputSpec.sequence(features=D)`` or ``InputSpec.sequence(vocabulary=V)``.
@@ -176,16 +179,22 @@ class ElmanNetwork(RecurrentNetwork):
         >>> network = networks.create("rnn", InputSpec.sequence(features=3), 2, width=16)
         >>> network(torch.randn(4, 10, 3), torch.ones(4, 10, dtype=torch.bool)).shape
         torch.Size([4, 2])
+
+    References:
+        Elman (1990), Finding structure in time.
     """
 
     layer, name = Elman, "rnn"
 
 
 class LSTMNetwork(RecurrentNetwork):
-    """A network of long short-term memory, for sequences of up to a few hundred steps.
+    r"""A network of long short-term memory, for sequences of up to a few hundred steps.
 
     Options, shapes and the pooling of steps are those of ``RecurrentNetwork``; the layer is
     ``ansatz.layers.LSTM``.
+
+    .. math:: h^{(l)} = h^{(l-1)} + \mathrm{LSTM}(\mathrm{LN}(h^{(l-1)})), \qquad
+              f(x) = W [\mathrm{mean}_t h_t, \max_t h_t, h_T] + b
 
     Args:
         inputs: ``InputSpec.sequence(features=D)`` or ``InputSpec.sequence(vocabulary=V)``.
@@ -208,16 +217,22 @@ class LSTMNetwork(RecurrentNetwork):
         >>> network = networks.create("lstm", InputSpec.sequence(features=3), 2, width=16)
         >>> network(torch.randn(4, 10, 3), torch.ones(4, 10, dtype=torch.bool)).shape
         torch.Size([4, 2])
+
+    References:
+        Hochreiter & Schmidhuber (1997), Long short-term memory.
     """
 
     layer, name = LSTM, "lstm"
 
 
 class GRUNetwork(RecurrentNetwork):
-    """A network of gated recurrent units, for sequences of up to a few hundred steps.
+    r"""A network of gated recurrent units, for sequences of up to a few hundred steps.
 
     Options, shapes and the pooling of steps are those of ``RecurrentNetwork``; the layer is
     ``ansatz.layers.GRU``.
+
+    .. math:: h^{(l)} = h^{(l-1)} + \mathrm{GRU}(\mathrm{LN}(h^{(l-1)})), \qquad
+              f(x) = W [\mathrm{mean}_t h_t, \max_t h_t, h_T] + b
 
     Args:
         inputs: ``InputSpec.sequence(features=D)`` or ``InputSpec.sequence(vocabulary=V)``.
@@ -240,16 +255,23 @@ class GRUNetwork(RecurrentNetwork):
         >>> network = networks.create("gru", InputSpec.sequence(features=3), 2, width=16)
         >>> network(torch.randn(4, 10, 3), torch.ones(4, 10, dtype=torch.bool)).shape
         torch.Size([4, 2])
+
+    References:
+        Cho et al. (2014), Learning phrase representations using RNN encoder-decoder.
+        https://arxiv.org/abs/1406.1078
     """
 
     layer, name = GRU, "gru"
 
 
 class MinGRUNetwork(RecurrentNetwork):
-    """A network of minGRU layers, computed by a scan, for long sequences.
+    r"""A network of minGRU layers, computed by a scan, for long sequences.
 
     Options, shapes and the pooling of steps are those of ``RecurrentNetwork``; the layer is
     ``ansatz.layers.MinGRU``.
+
+    .. math:: h^{(l)} = h^{(l-1)} + \mathrm{MinGRU}(\mathrm{LN}(h^{(l-1)})), \qquad
+              f(x) = W [\mathrm{mean}_t h_t, \max_t h_t, h_T] + b
 
     Args:
         inputs: ``InputSpec.sequence(features=D)`` or ``InputSpec.sequence(vocabulary=V)``.
@@ -272,16 +294,22 @@ class MinGRUNetwork(RecurrentNetwork):
         >>> network = networks.create("mingru", InputSpec.sequence(features=3), 2, width=16)
         >>> network(torch.randn(4, 10, 3), torch.ones(4, 10, dtype=torch.bool)).shape
         torch.Size([4, 2])
+
+    References:
+        Feng et al. (2024), Were RNNs all we needed? https://arxiv.org/abs/2410.01201
     """
 
     layer, name = MinGRU, "mingru"
 
 
 class MinLSTMNetwork(RecurrentNetwork):
-    """A network of minLSTM layers, computed by a scan, for long sequences.
+    r"""A network of minLSTM layers, computed by a scan, for long sequences.
 
     Options, shapes and the pooling of steps are those of ``RecurrentNetwork``; the layer is
     ``ansatz.layers.MinLSTM``.
+
+    .. math:: h^{(l)} = h^{(l-1)} + \mathrm{MinLSTM}(\mathrm{LN}(h^{(l-1)})), \qquad
+              f(x) = W [\mathrm{mean}_t h_t, \max_t h_t, h_T] + b
 
     Args:
         inputs: ``InputSpec.sequence(features=D)`` or ``InputSpec.sequence(vocabulary=V)``.
@@ -304,16 +332,22 @@ class MinLSTMNetwork(RecurrentNetwork):
         >>> network = networks.create("minlstm", InputSpec.sequence(features=3), 2, width=16)
         >>> network(torch.randn(4, 10, 3), torch.ones(4, 10, dtype=torch.bool)).shape
         torch.Size([4, 2])
+
+    References:
+        Feng et al. (2024), Were RNNs all we needed? https://arxiv.org/abs/2410.01201
     """
 
     layer, name = MinLSTM, "minlstm"
 
 
 class LRUNetwork(RecurrentNetwork):
-    """A network of linear recurrent units, computed by a scan, for very long sequences.
+    r"""A network of linear recurrent units, computed by a scan, for very long sequences.
 
     Options, shapes and the pooling of steps are those of ``RecurrentNetwork``; the layer is
     ``ansatz.layers.LRU``.
+
+    .. math:: h^{(l)} = h^{(l-1)} + \mathrm{LRU}(\mathrm{LN}(h^{(l-1)})), \qquad
+              f(x) = W [\mathrm{mean}_t h_t, \max_t h_t, h_T] + b
 
     Args:
         inputs: ``InputSpec.sequence(features=D)`` or ``InputSpec.sequence(vocabulary=V)``.
@@ -336,6 +370,10 @@ class LRUNetwork(RecurrentNetwork):
         >>> network = networks.create("lru", InputSpec.sequence(features=3), 2, width=16)
         >>> network(torch.randn(4, 10, 3), torch.ones(4, 10, dtype=torch.bool)).shape
         torch.Size([4, 2])
+
+    References:
+        Orvieto et al. (2023), Resurrecting recurrent neural networks for long sequences.
+        https://arxiv.org/abs/2303.06349
     """
 
     layer, name = LRU, "lru"
