@@ -47,6 +47,7 @@ SUITES = {
     "quality-images": Suite(
         "image_quality", "quality_images", "MNIST, Fashion-MNIST, CIFAR-10, three seeds", False
     ),
+    "quality-tags": Suite("tag_quality", "quality_tags", "UPOS of ud-ewt, three seeds", False),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),
