@@ -19,9 +19,9 @@ ROOT = DOCS.parent
 SECTIONS = {
     "Start": ("install", "ten-minutes"),
     "Guides": (
-        "tables", "images", "text", "segmentation", "volumes", "likelihoods", "survival",
-        "rankings",
-        "linear-models", "ensembles", "report", "diagnostics", "attribution", "compare",
+        "tables", "images", "text", "language-models", "tags", "translation", "forecasts",
+        "segmentation", "volumes", "likelihoods", "survival", "rankings",
+        "linear-models", "ensembles", "gaussian-processes", "sampling", "report", "diagnostics", "attribution", "compare",
         "tune", "augmentation",
         "symmetry", "scale", "export", "cli",
     ),

@@ -119,8 +119,5 @@ def test_bad_input_is_one_line():
         decode(b"caf\xe9", "a.txt")
     with pytest.raises(UsageError, match="several columns hold text: a, b"):
         ansatz.fit(pd.DataFrame({"a": TEXTS, "b": TEXTS, "y": LABELS}), target="y", x="sequence")
-    with pytest.raises(UsageError, match="--drop n"):
-        frame = pd.DataFrame({"a": TEXTS, "n": range(60), "y": LABELS})
-        ansatz.fit(frame, target="y", text_column="a")
     with pytest.raises(DataError, match="all texts are empty"):
         Classifier().fit(["", " "] * 20, LABELS[:40])

@@ -53,6 +53,7 @@ SUITES = {
     "quality-language": Suite(
         "language", "quality_language", "tiny Shakespeare, three seeds", False
     ),
+    "quality-tags": Suite("tag_quality", "quality_tags", "UPOS of ud-ewt, three seeds", False),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),

@@ -20,7 +20,8 @@ def bench(
         typer.Argument(
             help="speed-large, speed-tiny, start, ensemble (these by default), memory, "
             "coverage, quality-uci, quality-survival, quality-tables, speed-images, "
-            "quality-images, quality-text, quality-segmentation, all."
+            "quality-images, quality-segmentation, quality-text, quality-language, quality-tags, "
+            "all."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

@@ -40,7 +40,7 @@ class Tagger(Estimator, without=_OF_OTHERS):
     Example:
         >>> from ansatz import Tagger
         >>> words = [["a", "dog", "barks"], ["the", "cat", "sleeps"], ["a", "cat", "barks"]] * 8
-        >>> model = Tagger(steps=30).fit(words, [["DET", "NOUN", "VERB"]] * 24)
+        >>> model = Tagger(steps=60, holdout=0).fit(words, [["DET", "NOUN", "VERB"]] * 24)
         >>> model.predict([["the", "dog", "sleeps"]])
         [['DET', 'NOUN', 'VERB']]
 

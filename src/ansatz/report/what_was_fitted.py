@@ -70,6 +70,8 @@ def _repeated(origin: Provenance) -> Request:
     given: dict[str, Any] = dict(origin.asked.given)
     seed, folds = origin.asked.options["seed"], given.pop("folds", None)
     columns = {name: value for name, value in origin.column_roles.items() if value}
+    if columns.get("order"):  # of a long table: other roles follow from --id and --time
+        columns = {name: value for name, value in columns.items() if name in given}
     named = {"x": given.get("x")} if _must_name_structure(origin) else {}
     named |= {"likelihood": given.get("likelihood"), "network": origin.network}
     found = {name: value for name, value in {**columns, **named}.items() if value}

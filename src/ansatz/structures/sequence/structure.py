@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ansatz import outcomes, structures
 from ansatz.data import Batch
 from ansatz.data.batch import Ragged, pad
+from ansatz.data.columns import is_free_text
 from ansatz.data.sequences.reading import CLASS, read_texts
 from ansatz.data.sequences.sequences import Texts, sequences_of
 from ansatz.data.sequences.source import SequenceSource
@@ -312,12 +313,16 @@ def _text_column(frame: Any, column_roles: ColumnRoles, origin: str) -> str:
     """The one feature that holds strings."""
     named = set(column_roles.outcome_columns) if column_roles.target else {CLASS}
     words = [n for n in frame.columns if n not in named and _holds_text(frame[n])]
-    if len(words) == 1:
-        return str(words[0])
+    free = [name for name in words if is_free_text(frame[name])]
+    if len(words) == 1 or len(free) == 1:  # the others are categories
+        return str((free or words)[0])
     if not words:
         raise UsageError(f"{origin}: no column holds text.")
     listed = ", ".join(map(str, words))
-    raise UsageError(f"{origin}: several columns hold text: {listed}. Name one: --text {words[0]}.")
+    raise UsageError(
+        f"{origin}: several columns hold text: {listed}. Name them: --text "
+        f"{','.join(map(str, words))} reads each by itself; --drop leaves out."
+    )
 
 
 def _holds_text(column: Any) -> bool:

@@ -176,6 +176,11 @@ def table_warnings(
         f"column '{name}' names images, which take no part: to train on them, --image {name}."
         for name in image_columns(frame)
     ]
+    warnings += [
+        f"column '{column.name}': {column.note}; to read it as text: --text {column.name}."
+        for column in columns
+        if column.role == "categorical" and column.note and _are_words(column.levels)
+    ]
     kind = outcomes.registry.get(outcome_of(likelihood, column_roles))
     if kind.has_columns:
         warnings += find_leaks(
@@ -198,6 +203,12 @@ def table_warnings(
             value = frame[name].iloc[0]
             warnings.append(f"the target '{name}' is {value:g} in every row: nothing to explain.")
     return warnings
+
+
+def _are_words(levels: Sequence[str]) -> bool:
+    """Tests whether the levels are of two words on average."""
+    some = [str(level) for level in levels[:1000]]
+    return bool(some) and sum(len(level.split()) for level in some) >= 2 * len(some)
 
 
 def _fingerprint(frame: pd.DataFrame) -> str:
