@@ -47,6 +47,9 @@ SUITES = {
     "quality-images": Suite(
         "image_quality", "quality_images", "MNIST, Fashion-MNIST, CIFAR-10, three seeds", False
     ),
+    "quality-translation": Suite(
+        "translation", "quality_translation", "Multi30k: BLEU in 6 and in 60 minutes", False
+    ),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),
