@@ -53,12 +53,12 @@ def squad(rows):
 
 @pytest.fixture(scope="module")
 def model():
-    made = SpanFinder(steps=220, holdout=0, batch_size=16, network_options={"width": 16})
-    return made.fit(*facts(500, 0))
+    made = SpanFinder(steps=160, holdout=0, batch_size=16, network_options={"width": 16})
+    return made.fit(*facts(400, 0))
 
 
 def test_the_network_beats_the_best_window(model, tmp_path):
-    test, learn = facts(100, 1), facts(500, 0)
+    test, learn = facts(100, 1), facts(400, 0)
     found = model.evaluate(*test)
     rows = Questions.of(*test)
     window = BestWindow(Span(), Questions.of(*learn)).spans(rows)

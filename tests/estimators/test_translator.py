@@ -197,7 +197,7 @@ def test_strips_of_three_digits_are_named():
 
 def test_killed_and_resumed_it_ends_with_the_same_bits(tmp_path, monkeypatch):
     """Interrupted in its second epoch, a fit goes on to the weights of one that was not."""
-    from ansatz.fitting import fit
+    fit = ansatz.fit
     from ansatz.training import GradientStep
 
     monkeypatch.chdir(tmp_path)
