@@ -21,7 +21,8 @@ SECTIONS = {
     "Guides": (
         "tables", "images", "text", "language-models", "tags", "translation", "forecasts",
         "segmentation", "volumes", "likelihoods", "survival", "rankings",
-        "linear-models", "ensembles", "gaussian-processes", "sampling", "report", "diagnostics", "attribution", "compare",
+        "linear-models", "ensembles", "gaussian-processes", "sampling", "report",
+        "diagnostics", "attribution", "compare",
         "tune", "augmentation",
         "symmetry", "scale", "export", "cli",
     ),

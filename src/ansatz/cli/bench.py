@@ -21,6 +21,7 @@ def bench(
             help="speed-large, speed-tiny, start, ensemble (these by default), memory, "
             "coverage, quality-uci, quality-survival, quality-tables, speed-images, "
             "quality-images, quality-segmentation, quality-text, quality-language, quality-tags, "
+            "quality-translation, "
             "all."
         ),
     ] = None,

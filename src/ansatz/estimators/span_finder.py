@@ -9,7 +9,6 @@ from ansatz.data.sequences.questions import Questions
 from ansatz.estimators.arguments import Arguments
 from ansatz.estimators.estimator import Estimator
 from ansatz.likelihoods import Likelihood
-from ansatz.outcomes.answer.outcome import spans_of, texts_of
 
 _OF_TABLES = (
     *("calibration", "x", "widths", "activation", "dropout", "quantile", "bins", "tokens"),
@@ -69,7 +68,8 @@ class SpanFinder(Estimator, without=_OF_TABLES):
             questions: one about each.
         """
         rows: Any = self._given(X if questions is None else (X, questions)).rows
-        found = texts_of(rows, spans_of(self.model_.posterior, rows))
+        outcome: Any = self.model_.outcome
+        found = outcome.texts(self.model_.posterior, rows)
         return np.array([*found, None], dtype=object)[:-1]
 
     def evaluate(  # type: ignore[override]

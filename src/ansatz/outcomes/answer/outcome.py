@@ -92,7 +92,11 @@ class Answer(Outcome):
         """Exact match and F1 of the texts."""
         if rows.answers is None or not len(rows):
             return {}
-        return answer_scores(texts_of(rows, spans_of(posterior, rows)), list(rows.answers))
+        return answer_scores(self.texts(posterior, rows), list(rows.answers))
+
+    def texts(self, posterior: Posterior, rows: Any) -> list[str]:
+        """The answers that a posterior finds."""
+        return texts_of(rows, spans_of(posterior, rows))
 
     def point(self, predictive: Predictive) -> NDArray[Any]:
         found: NDArray[Any] = predictive.likelihood.point(predictive.raw).numpy()
