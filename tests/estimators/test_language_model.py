@@ -177,3 +177,15 @@ def test_bad_input_is_one_line(tmp_path):
         ansatz.fit(path, task="language", network="ngram", folds=3)
     with pytest.raises(UsageError, match="texts alone"):
         LanguageModel().fit([TEXT], [1])
+
+
+def test_the_report_colours_the_text_and_escapes_it(tmp_path):
+    path = tmp_path / "x.txt"
+    path.write_text("<i>a & b</i> " * 90)
+    words = ["fit", str(path), "--task", "language", "--network", "ngram", "--length", "16"]
+    assert run([*words, "--out", str(tmp_path / "m")]) == 0
+    assert run(["report", str(tmp_path / "m"), "--out", str(tmp_path / "report.html")]) == 0
+    text = (tmp_path / "report.html").read_text()
+    for title in ("Text coloured by loss", "Loss by position and frequency", "Generated text"):
+        assert title in text
+    assert "<i>a" not in text and "&lt;i" in text

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ansatz.data.batch import UNLABELLED
 from ansatz.data.sequences.spelling import text_of
+from ansatz.data.sequences.windows import WindowSource
 from ansatz.figures.number_format import number, percent, with_error
 from ansatz.figures.section import Cell, Chapter, Figure, Section, Table, Text
 from ansatz.figures.style import LINEAR, MODEL, figure, to_svg
@@ -22,7 +23,7 @@ from ansatz.report.paired_scores import Evaluated, ScorePair, log_score_pair
 
 LINES, WIDTH = 16, 76  # of the text shown
 BINS = 12
-SAMPLE = 240  # tokens
+SAMPLE, WINDOWS = 240, 25  # tokens generated; batches of windows
 _HERE = "ansatz.outcomes.report.language"
 
 
@@ -93,20 +94,14 @@ def _draw(rows: list[list[tuple[str, float, bool]]]) -> str:
                         lw=0,
                     )
                 if letter != " ":
-                    axes.text(
-                        column + 0.5, line + 0.72, letter, ha="center", va="baseline", fontsize=8
-                    )
+                    axes.text(column + 0.5, line + 0.72, letter, ha="center", fontsize=8)
         return to_svg(paper)
 
 
 def places_section(evidence: Evidence) -> Section:
     """Shows the loss by the number of tokens before, and by the token's frequency."""
-    y, losses, rows = evidence.outcome, surprises(evidence), evidence.job.rows
+    y, losses = evidence.outcome, surprises(evidence)
     known = y != UNLABELLED
-    begin, start = rows.places[:, 0:1], rows.places[:, 1:2]  # type: ignore[attr-defined]
-    # Tokens before, as far as the network reads: those of its document and of its window.
-    _, answers = rows.inputs()  # type: ignore[attr-defined]
-    before = torch.minimum(answers, start + torch.arange(y.shape[1]) - begin - 1)[known].numpy()
     values = losses[known].numpy()
     shift = evidence.model.posterior.networks[0].objective.shift
     counts = np.bincount(y[known].numpy(), minlength=len(evidence.model.labels))
@@ -114,7 +109,7 @@ def places_section(evidence: Evidence) -> Section:
     if not np.ptp(share):
         share = counts / counts.sum()
     frequency = -np.log2(np.maximum(share[y[known].numpy()], 1e-12))
-    left, right = _binned(before, values), _binned(frequency, values)
+    left, right = _binned(*_by_place(evidence)), _binned(frequency, values)
     rare = right[-1]
     lead = (
         f"With {left[0][0]:.0f} tokens before it a token costs {number(left[0][1])} nats, with "
@@ -124,7 +119,7 @@ def places_section(evidence: Evidence) -> Section:
     with figure(7.0, 2.6) as paper:
         first, second = paper.subplots(1, 2, sharey=True)
         for axes, found, label in (
-            (first, left, "tokens before it in the window"),
+            (first, left, "tokens before it"),
             (second, right, "rarity, −log2 of the frequency (bits)"),
         ):
             x, mean, error = (np.array(each) for each in zip(*found, strict=True))
@@ -134,9 +129,24 @@ def places_section(evidence: Evidence) -> Section:
         svg = to_svg(paper)
     caption = (
         "Mean loss in bins of equally many test tokens, with two standard errors (tokens taken as "
-        "independent)."
+        "independent). Left: windows of the test text, each read without the text before it."
     )
     return Section("Loss by position and frequency", lead, [Figure(svg, caption, "Loss curves.")])
+
+
+def _by_place(evidence: Evidence) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The place of tokens in windows of the test text, and their loss."""
+    rows: Any = evidence.job.rows
+    trained, likelihood = evidence.model.posterior.networks[0], evidence.likelihood
+    places, found = [], []
+    for position, batch in enumerate(WindowSource(rows, 16, shuffle=False).batches(0)):
+        losses = likelihood.loss(trained(batch.inputs), batch.target)
+        seen = batch.weight > 0
+        places.append(torch.arange(seen.shape[1]).expand_as(seen)[seen])
+        found.append(losses[seen])
+        if position == WINDOWS:
+            break
+    return torch.cat(places).numpy(), torch.cat(found).double().numpy()
 
 
 def _binned(x: NDArray[Any], values: NDArray[np.float64]) -> list[tuple[float, float, float]]:
