@@ -82,10 +82,11 @@ def test_later_tokens_change_nothing(models):
 
 
 def test_accumulated_parts_are_one_batch_of_unequal_lengths():
+    from ansatz.data.sequences.windows import WindowSource
+
     from ansatz.data.batch import take_rows
     from ansatz.data.sequences.passages import passages
     from ansatz.data.sequences.tokens import Tokens
-    from ansatz.data.sequences.windows import WindowSource
     from ansatz.likelihoods import Categorical
     from ansatz.training import Supervised
 

@@ -1,6 +1,7 @@
 """Passages and windows: each token once, none from the future, pure in (seed, epoch, position)."""
 
 import torch
+from ansatz.data.sequences.windows import WindowSource
 from torch.testing import assert_close
 
 from ansatz.data.batch import UNLABELLED
@@ -8,7 +9,6 @@ from ansatz.data.sequences.documents import split_documents
 from ansatz.data.sequences.masked_passages import MASK, SHARE, MaskedPassages
 from ansatz.data.sequences.passages import passages
 from ansatz.data.sequences.tokens import Tokens
-from ansatz.data.sequences.windows import WindowSource
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 9
 TOKENS = Tokens.learn([TEXT], kind="char")
