@@ -56,6 +56,7 @@ SUITES = {
     "quality-tags": Suite("tag_quality", "quality_tags", "UPOS of ud-ewt, three seeds", False),
     "quality-translation": Suite(
         "translation", "quality_translation", "Multi30k: BLEU in 6 and in 60 minutes", False
+    ),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),
