@@ -82,3 +82,6 @@ from ansatz.networks.hugging_face import write_hugging_face as write_hugging_fac
 from ansatz.networks.bag import Bag as Bag
 from ansatz.networks.linear_text import LinearText as LinearText
 from ansatz.networks.text_cnn import TextCNN as TextCNN
+from ansatz.networks.window import LinearWindow as LinearWindow
+from ansatz.networks.window import Window as Window
+from ansatz.networks.window import WindowLevel as WindowLevel

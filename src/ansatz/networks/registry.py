@@ -34,6 +34,7 @@ registry = Registry(
         "mingru": "ansatz.networks.recurrent:MinGRUNetwork",
         "minlstm": "ansatz.networks.recurrent:MinLSTMNetwork",
         "linear_text": "ansatz.networks.linear_text:LinearText",
+        "linear_window": "ansatz.networks.window:LinearWindow",
         "mlp": "ansatz.networks.mlp:MLP",
         "neocognitron": "ansatz.networks.neocognitron:Neocognitron",
         "random_features": "ansatz.networks.random_features:RandomFeatureNetwork",
@@ -55,6 +56,7 @@ registry = Registry(
         "vgg19": "ansatz.networks.vgg:VGG19",
         "vit_b_16": "ansatz.networks.vision_transformer:ViTB16",
         "vit_tiny": "ansatz.networks.vision_transformer:ViTTiny",
+        "window": "ansatz.networks.window:Window",
     },
 )
 

@@ -10,6 +10,7 @@ registry = Registry(
         "survival": "ansatz.outcomes.survival:SurvivalTime",
         "ranking": "ansatz.outcomes.ranking:Ranking",
         "mask": "ansatz.outcomes.mask:Mask",
+        "forecast": "ansatz.outcomes.forecast:Forecast",
     },
 )
 CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
@@ -21,10 +22,10 @@ claims = {
     "plackett_luce": "ranking",
 }
 # How an outcome is recognized where nobody names it: by an option, by the end of a file's name.
-by_option: dict[str, str] = {}
+by_option: dict[str, str] = {"horizon": "forecast"}
 by_file: dict[str, str] = {}
 # The structure of outcomes that are found in x itself or in the order of its rows.
-on_structure: dict[str, str] = {}
+on_structure: dict[str, str] = {"forecast": "sequence"}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

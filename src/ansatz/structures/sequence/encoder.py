@@ -9,8 +9,10 @@ from ansatz.data import Column
 from ansatz.data.batch import Padded, Ragged, pad
 from ansatz.data.sequences.sequences import Sequences, Texts
 from ansatz.data.sequences.tokens import Tokens
+from ansatz.data.sequences.windows import Windows
 from ansatz.errors import DataError
 from ansatz.spec import InputSpec
+from ansatz.structures.sequence.window_encoder import fit_window_encoder, load_window_encoder
 
 LENGTHS = {"word": 512, "bpe": 512, "wordpiece": 512, "char": 2_048, "byte": 2_048}
 
@@ -98,8 +100,10 @@ class SignalEncoder:
         return {"kind": "signal", "mean": self.mean, "scale": self.scale}
 
 
-def fit_encoder(rows: Texts | Sequences, options: Mapping[str, Any]) -> TextEncoder | SignalEncoder:
+def fit_encoder(rows: Any, options: Mapping[str, Any]) -> Any:
     """An encoder of the training rows."""
+    if isinstance(rows, Windows):
+        return fit_window_encoder(rows, options)
     if isinstance(rows, Sequences):
         values = rows.ragged.values
         if not len(values):
@@ -120,8 +124,10 @@ def fit_encoder(rows: Texts | Sequences, options: Mapping[str, Any]) -> TextEnco
     return TextEncoder(tokens, length, _notes(found, rows, length))
 
 
-def load_encoder(state: Mapping[str, Any]) -> TextEncoder | SignalEncoder:
+def load_encoder(state: Mapping[str, Any]) -> Any:
     """The encoder of a saved model."""
+    if state["kind"] == "window":
+        return load_window_encoder(state)
     if state["kind"] == "signal":
         return SignalEncoder(list(state["mean"]), list(state["scale"]))
     import json

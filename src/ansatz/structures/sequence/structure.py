@@ -33,6 +33,7 @@ from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.structures.sequence.baselines import fit_linear_text
+from ansatz.structures.sequence import windows
 from ansatz.structures.sequence.encoder import fit_encoder, load_encoder
 from ansatz.structures.sequence.recipe import choose_sequence_recipe
 from ansatz.training import Supervised
@@ -87,7 +88,7 @@ class SequenceStructure(TensorStructure):
         """Reads texts and decides what is predicted; columns beside them are refused."""
         made = super().problem(data, column_roles, **how)
         others = list(made.column_roles.features(made.frame).columns)
-        if others:
+        if others and not windows.is_windows(made.rows):
             raise UsageError(
                 f"{made.origin}: columns beside the text are not used: leave them out, --drop "
                 f"{','.join(map(str, others))}."
@@ -109,7 +110,7 @@ class SequenceStructure(TensorStructure):
 
     def as_rows(self, X: Any) -> Any:
         """Lists of texts, arrays ``(N, T, D)``, lists of arrays ``(T_i, D)``."""
-        return sequences_of(X)
+        return X if windows.is_windows(X) else sequences_of(X)
 
     def summary(self, model: Model) -> Summary | str:
         """The size of the network."""
@@ -126,6 +127,14 @@ class SequenceStructure(TensorStructure):
     ) -> dict[str, Any]:
         """None: networks have defaults of their own."""
         return {}
+
+    def settle(
+        self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
+    ) -> Recipe:
+        """Windows of series have a recipe of their own."""
+        if windows.is_windows(job.rows):
+            return windows.window_recipe(recipe, job)
+        return super().settle(recipe, job, network, options)
 
     def encoder(
         self, rows: Any, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]
@@ -152,6 +161,9 @@ class SequenceStructure(TensorStructure):
 
     def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
         """Shows the training rows to a network that begins with them, and asks it once."""
+        if windows.is_windows(job.rows):
+            windows.settle_level(network, encoder, job, objective)
+            return super().adapt(network, encoder, job, objective)
         observe: Any = getattr(network, "observe", None)
         if observe is not None:
             inputs = encoder.inputs(job.rows, notes=[])
@@ -185,6 +197,8 @@ class SequenceStructure(TensorStructure):
         recipe, count = feed.recipe, len(job.y)
         rows, dtype = self._rows(job, recipe), getattr(torch, recipe.dtype)
         each = job.target.axis == "element"
+        if windows.is_windows(job.rows):
+            return windows.window_source(encoder, job, rows, feed)
         found = encoder.ragged(job.rows)
         if found.values.is_floating_point():
             found = found._replace(values=found.values.to(dtype))
@@ -214,6 +228,13 @@ class SequenceStructure(TensorStructure):
         options: Mapping[str, Any],
     ) -> Iterator[Iterable[Tensor]]:
         """512 sequences at a time; answers of steps are filled up to the longest sequence."""
+        if windows.is_windows(rows):
+            for first in range(0, max(len(rows), 1), windows.AT_ONCE):
+                part = slice(first, first + windows.AT_ONCE)
+                extra = None if offset is None else offset[part]
+                inputs = encoder.inputs(rows[part])
+                yield [network(inputs, extra) for network in networks]
+            return
         found = encoder.ragged(rows, [] if notes is None else notes)
         longest = max(1, int(found.offsets.diff().max())) if len(rows) else 1
         for first in range(0, max(len(rows), 1), AT_ONCE):
