@@ -27,6 +27,7 @@ from ansatz.cli.doctor import doctor
 from ansatz.cli.evaluate import evaluate
 from ansatz.cli.export import export
 from ansatz.cli.fit import fit
+from ansatz.cli.forecast import forecast
 from ansatz.cli.inspect import inspect
 from ansatz.cli.list import list_names
 from ansatz.cli.options import ShortHelp
@@ -89,6 +90,7 @@ for _name, _function in (
     ("list", list_names),
     ("show", show),
     ("tokens", tokens),
+    ("forecast", forecast),
     ("verify", verify),
 ):
     app.command(_name, cls=ShortHelp if hasattr(_function, "rare") else None)(_function)

@@ -11,15 +11,19 @@ from ansatz.layers.limits import require_whole
 from ansatz.spec import Inputs, InputSpec
 
 
+RECENT = 4  # steps whose covariates a window's perceptron sees
+
+
 class WindowLevel(nn.Module):
     r"""Brings the answer of a network back to the level and the unit of its window.
 
-    .. math:: f \mapsto f \, (1 + a (u - 1)) + b \, \ell + c \log E
+    .. math:: f \mapsto f \, (1 + a (u - 1)) + b \, \ell + c \log E + d \log u
 
     with the level :math:`\ell` and the unit :math:`u` of the window and the exposure E of each
-    step. a, b and c, one for each output, are 0 until :meth:`settle` sets them by the law: for a
-    location (identity link) a = 1 and b undoes the scale of the outcomes, for the first number of
-    a law with a logarithmic link b and c do, and other numbers stay as they are.
+    step. a, b, c and d, one for each output, are 0 until :meth:`settle` sets them by the law. With
+    an identity link the location has a = 1, b undoes the scale of the outcomes, and the numbers
+    of the dispersion have d = 1: softplus(f + log u) is near u exp(f). With a logarithmic link the
+    first number has b and c. Other numbers stay as they are.
 
     Args:
         outputs: numbers of an answer, P for each of H steps.
@@ -34,26 +38,30 @@ class WindowLevel(nn.Module):
         >>> from ansatz.networks import WindowLevel
         >>> level = WindowLevel(outputs=2, horizon=1).settle("identity", torch.ones(1, 2), 1.0)
         >>> level(torch.tensor([[0.5, 0.1]]), torch.tensor([[10.0, 2.0, 0.0]]))
-        tensor([[11.0000,  0.1000]])
+        tensor([[11.0000,  0.7931]])
     """
 
     unit: Tensor
     location: Tensor
     exposure: Tensor
+    dispersion: Tensor
 
     def __init__(self, outputs: int, horizon: int) -> None:
         super().__init__()
         self.horizon = horizon
-        for name in ("unit", "location", "exposure"):
+        for name in ("unit", "location", "exposure", "dispersion"):
             self.register_buffer(name, torch.zeros(outputs))
 
-    def settle(self, link: str, scale: Tensor, size: float) -> "WindowLevel":
+    def settle(
+        self, link: str, scale: Tensor, size: float, dispersions: int = 1
+    ) -> "WindowLevel":
         """Sets a, b and c.
 
         Args:
             link: of the law; others than ``"identity"`` and ``"log"`` leave answers as they are.
             scale: ``(H, P)``, what answers are multiplied by before the law takes them.
             size: of the outcomes, which levels are measured in.
+            dispersions: numbers after the first that grow with the unit.
         """
         first = torch.zeros_like(scale)
         first[:, 0] = 1 / scale[:, 0]
@@ -61,6 +69,9 @@ class WindowLevel(nn.Module):
         if link == "identity":
             self.unit.copy_((first != 0).to(first))
             self.location.copy_(first * size)
+            wide = torch.zeros_like(scale)
+            wide[:, 1 : 1 + dispersions] = 1 / scale[:, 1 : 1 + dispersions]
+            self.dispersion.copy_(wide.flatten())
         elif link == "log":
             self.location.copy_(first)
             self.exposure.copy_(first)
@@ -69,6 +80,7 @@ class WindowLevel(nn.Module):
     def forward(self, answer: Tensor, level: Tensor) -> Tensor:
         at, unit, base = level[:, :1], level[:, 1:2], level[:, 2:]
         found = torch.addcmul(answer, answer * self.unit, unit - 1) + self.location * at
+        found = torch.addcmul(found, self.dispersion, unit.log())
         per_step = self.exposure.view(self.horizon, -1) * base.unsqueeze(-1)  # (B, H, P)
         return found + per_step.flatten(1)
 
@@ -88,7 +100,8 @@ class Window(nn.Module):
     .. math:: f = A x + B z + W_2 \phi(W_1 [x, z, c] + b_1) + b
 
     with the scaled target x of the window, what is known of the time ahead z, and the window's
-    other numbers c (covariates, which steps were observed).
+    other numbers c (covariates, which steps were observed) at the last four steps, and their means:
+    all of them at all steps would be far more numbers than a series can teach.
 
     Args:
         inputs: what an encoder of windows describes.
@@ -138,7 +151,8 @@ class Window(nn.Module):
         self.linear = affine(
             length + ahead, outputs, init="lecun_normal", gain=0.1, generator=generator
         )
-        sizes = [length * spec.features + ahead, *widths]
+        others = (spec.features - 1) * (min(length, RECENT) + 1)
+        sizes = [length + ahead + others, *widths]
         self.hidden = nn.ModuleList(
             affine(a, b, init="lecun_normal", generator=generator) for a, b in pairwise(sizes)
         )
@@ -156,9 +170,11 @@ class Window(nn.Module):
         return [*([layer] for layer in self.hidden), last]
 
     def forward(self, values: Tensor, ahead: Tensor, level: Tensor) -> Tensor:
-        answer = self.linear(torch.cat([values[:, :, 0], ahead], 1))
+        x = torch.cat([values[:, :, 0], ahead], 1)
+        answer = self.linear(x)
         if self.output is not None:
-            h = torch.cat([values.flatten(1), ahead], 1)
+            others = values[:, :, 1:]
+            h = torch.cat([x, others[:, -RECENT:].flatten(1), others.mean(1)], 1)
             for layer in self.hidden:
                 h = self.dropout(nn.functional.silu(layer(h)))
             answer = answer + self.output(h)

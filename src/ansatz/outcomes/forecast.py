@@ -50,6 +50,7 @@ class Forecast(Number):
         super().__init__()
         self.link = "identity"  # of the law, which inputs are scaled for
         self.fill = 0.0  # stands for an outcome that was not observed
+        self.reading: dict[str, Any] = {}  # how the table was read
         self.copula: Tensor | None = None  # (H, H) correlation of the steps' normal scores
         self.history: Panel | None = None  # the last windows, from which the future is forecast
 
@@ -89,6 +90,7 @@ class Forecast(Number):
         rows: Any = job.rows
         if not isinstance(rows, Windows):
             raise UsageError("forecasts are of series: give a table with --time, or a Forecaster.")
+        self.reading = dict(rows.reading)
         weights = rows.weights()
         weight = job.weight
         if not (weights == 1).all():
@@ -191,7 +193,7 @@ class Forecast(Number):
     # On disk.
 
     def state(self) -> dict[str, Any]:
-        found = {**super().state(), "fill": self.fill}
+        found = {**super().state(), "fill": self.fill, "link": self.link, "reading": self.reading}
         if self.history is not None:
             panel = self.history
             found["history"] = {
@@ -219,6 +221,7 @@ class Forecast(Number):
     def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         super().load(state, tensors)
         self.fill, self.copula = float(state["fill"]), tensors.get("copula")
+        self.link, self.reading = str(state["link"]), dict(state["reading"])
         kept = state.get("history")
         if kept is None:
             return

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 
 from ansatz.data.frames import as_frame
-from ansatz.data.registry import load, names
+from ansatz.data.registry import fetch, load, names
 from ansatz.data.sequences.panel import Panel, panel_of
 from ansatz.data.sequences.windows import Windows
 from ansatz.data.table import read_table
-from ansatz.errors import DataError, UsageError
+from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
+from ansatz.fitting.model import Model
 from ansatz.fitting.tensor_structure import Read
 
 FORECASTING = ("horizon", "window", "season", "known", "id", "edges", "parts", "drop")
@@ -57,8 +58,63 @@ def windows_of(
             raise DataError(f"{origin}: no value of '{column_roles.target[0]}' has one before it.")
         if options["parts"]:
             rows.parts = _parts(options["parts"])
+    edges = options["edges"]
+    rows.reading = {
+        "target": (column_roles.target or [None])[0],
+        "time": column_roles.time,
+        "exposure": column_roles.exposure,
+        "weights": column_roles.weights,
+        **{name: options[name] for name in ("id", "known", "drop")},
+        "edges": str(edges) if isinstance(edges, str | Path) else None,
+        **{"horizon": horizon, "window": length, "season": season},
+    }
     notes = tuple(panel.notes) if not future else ()
     return Read(origin, rows, _frame(rows, column_roles, options["id"]), None, notes)
+
+
+def windows_of_table(
+    data: Any, reading: Mapping[str, Any], *, future: bool = False
+) -> Read:
+    """The origins of a table, a series with its times or an array, read by names of columns."""
+    if isinstance(data, pd.Series):
+        name = reading.get("target") or str(data.name or "y")
+        data = pd.DataFrame({"time": data.index, name: data.to_numpy()})
+        reading = {**reading, "target": name, "time": "time"}
+    elif isinstance(data, list | tuple | np.ndarray):
+        values = np.asarray(data, dtype=np.float64)
+        if values.ndim != 1:
+            raise DataError(
+                f"an array holds one series, (T,), got shape {values.shape}; several are a table "
+                "with id=."
+            )
+        data = pd.DataFrame({"time": np.arange(len(values)), "y": values})
+        reading = {**reading, "target": "y", "time": "time"}
+    for name in ("target", "time"):
+        if reading.get(name) is None and not isinstance(data, Panel):
+            raise UsageError(f"a table needs {name}=, the name of a column.")
+    roles = ColumnRoles(
+        target=[reading["target"]] if reading.get("target") else [],
+        time=reading.get("time"),
+        exposure=reading.get("exposure"),
+        weights=reading.get("weights"),
+    )
+    return windows_of(data, roles, reading, future=future)
+
+
+def again(model: Model, data: Any, *, future: bool, edges: Any = None) -> Read:
+    """The origins of a history, read as the series of the fit were; None for those of the fit."""
+    outcome: Any = model.outcome
+    if isinstance(data, Read):
+        return data._replace(rows=data.rows.with_link(outcome.link))
+    if data is None:
+        if outcome.history is None:
+            raise ModelError("the model was saved without its series: give a history.")
+        data = outcome.history
+    reading = {**outcome.reading, **({} if edges is None else {"edges": edges})}
+    found = windows_of_table(data, reading, future=future)
+    if not len(found.rows):
+        raise DataError(f"{found.origin}: no value of '{reading['target']}' was observed.")
+    return found._replace(rows=found.rows.with_link(outcome.link))
 
 
 def default_window(panel: Panel, horizon: int, season: int) -> int:
@@ -86,12 +142,14 @@ def _panel(
         raise UsageError("a forecast has one --target; panels of several series have --id.")
     if column_roles.offset is not None or column_roles.group is not None:
         raise UsageError("a forecast takes --exposure and --id, not --offset or --group.")
-    plain = {k: v for k, v in reader.items() if k not in FORECASTING}
-    plain.pop("text_column", None)
+    others = (*FORECASTING, "target", "time", "exposure", "weights", "text_column")
+    plain = {k: v for k, v in reader.items() if k not in others}
     origin, frame, notes = _table(data, plain)
     edges = reader.get("edges")
-    if edges is not None:
-        edges = as_frame(edges) if not isinstance(edges, str | Path) else read_table(edges).frame
+    if isinstance(edges, str | Path):
+        edges = read_table(_beside(data, edges)).frame
+    elif edges is not None:
+        edges = as_frame(edges)
     panel = panel_of(
         frame,
         origin,
@@ -115,6 +173,14 @@ def _table(data: Any, options: Mapping[str, Any]) -> tuple[str, pd.DataFrame, li
         return data, load(data).frame, []
     table = read_table(data, **options)
     return table.origin, table.frame, list(table.notes)
+
+
+def _beside(data: Any, edges: str | Path) -> str | Path:
+    """A file of edges as it is named, or among those of a named data set."""
+    if isinstance(data, str) and data in names() and not Path(edges).exists():
+        own = fetch(data) / edges
+        return own if own.exists() else edges
+    return edges
 
 
 def _frame(rows: Windows, column_roles: ColumnRoles, id: str | None) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """Examples that are windows of time series: the steps up to an origin, and those after it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -28,6 +28,7 @@ class Windows:
         season: steps of a cycle.
         link: of the law whose first number the level of a window is added to.
         parts: steps of training, validation and test, where the data come with them.
+        reading: how the table was read, to read others alike.
 
     Example:
         >>> import pandas as pd
@@ -52,10 +53,11 @@ class Windows:
         season: int = 1,
         link: str = "identity",
         parts: tuple[int, int, int] | None = None,
+        reading: Mapping[str, Any] | None = None,
     ) -> None:
         self.panel, self.series, self.origin = panel, series, origin
         self.horizon, self.length, self.season, self.link = horizon, length, season, link
-        self.parts = parts
+        self.parts, self.reading = parts, reading or {}
 
     @classmethod
     def all(cls, panel: Panel, *, horizon: int, length: int, season: int = 1) -> "Windows":
@@ -106,6 +108,7 @@ class Windows:
             season=self.season,
             link=link,
             parts=self.parts,
+            reading=self.reading,
         )
 
     @property

@@ -66,7 +66,10 @@ def settle_level(network: nn.Module, encoder: WindowEncoder, job: Job, start: Su
         start.likelihood.load_state_dict(beside.state_dict())
         start.shift.copy_(shift.to(kind))
         start.scale.copy_(scale.to(kind))
-    level.settle(learned.link, start.scale.to(level.unit.dtype), learned.scale)
+    scale = start.scale.to(level.unit.dtype)
+    # The distances between quantiles are all dispersions; of a law only the second number is.
+    wide = 1 if start.likelihood.has_distribution else scale.shape[1]
+    level.settle(learned.link, scale, learned.scale, wide)
     if learned.link == "log":
         start.shift.copy_(_best_shift(start, level, found, job).to(kind))
 
