@@ -19,7 +19,7 @@ ROOT = DOCS.parent
 SECTIONS = {
     "Start": ("install", "ten-minutes"),
     "Guides": (
-        "tables", "images", "text", "segmentation", "likelihoods", "survival", "rankings",
+        "tables", "images", "text", "forecasts", "segmentation", "likelihoods", "survival", "rankings",
         "linear-models", "ensembles", "report", "diagnostics", "attribution", "compare",
         "tune", "augmentation",
         "symmetry", "scale", "export", "cli",

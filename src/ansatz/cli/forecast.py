@@ -15,9 +15,7 @@ def forecast(
         str | None,
         typer.Argument(help="A table of series up to now. Default: those of the fit."),
     ] = None,
-    levels: Annotated[
-        str, typer.Option(help="Of the intervals: 0.5,0.9.", metavar="P,P")
-    ] = "0.9",
+    levels: Annotated[str, typer.Option(help="Of the intervals: 0.5,0.9.", metavar="P,P")] = "0.9",
     paths: Annotated[
         int, typer.Option(help="Joint paths in further columns.", metavar="N", min=0, max=10_000)
     ] = 0,

@@ -186,9 +186,7 @@ class Forecaster(Estimator, without=_OF_OTHERS):
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         generator = torch.Generator().manual_seed(seed)
         served = self.model_.predictive(given.rows)
-        found: NDArray[np.float64] = sample_paths(
-            served, outcome.copula, count, generator
-        ).numpy()
+        found: NDArray[np.float64] = sample_paths(served, outcome.copula, count, generator).numpy()
         return found
 
     def forecast(
@@ -227,9 +225,7 @@ class Forecaster(Estimator, without=_OF_OTHERS):
             raise UsageError("evaluate takes series alone: their outcomes are in them.")
         check_is_fitted(self)
         rows: Any = X if isinstance(X, Windows) else again(self.model_, X, future=False).rows
-        job = self._job(
-            self.model_.task, rows, rows.outcomes(), reset=False, fitting=False
-        )
+        job = self._job(self.model_.task, rows, rows.outcomes(), reset=False, fitting=False)
         found: dict[str, float | None] = self.model_.evaluate(job)
         return found
 
@@ -244,4 +240,3 @@ class Forecaster(Estimator, without=_OF_OTHERS):
         """
         rows: Any = X if isinstance(X, Windows) else again(self.model_, X, future=False).rows
         return super().report(rows, rows.outcomes(), path, **options)
-

@@ -90,9 +90,7 @@ class RecurrentNetwork(nn.Module):
         )  # fmt: skip
         if "ahead" in dict(spec.parts):  # a window of a series
             _, ahead, horizon = window_parts(name, spec)
-            self.ahead = affine(
-                ahead, outputs, init="lecun_normal", gain=0.1, generator=generator
-            )
+            self.ahead = affine(ahead, outputs, init="lecun_normal", gain=0.1, generator=generator)
             self.level = WindowLevel(outputs, horizon)
 
     def _layer(

@@ -10,7 +10,6 @@ from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
 from ansatz.spec import Inputs, InputSpec
 
-
 RECENT = 4  # steps whose covariates a window's perceptron sees
 
 
@@ -52,9 +51,7 @@ class WindowLevel(nn.Module):
         for name in ("unit", "location", "exposure", "dispersion"):
             self.register_buffer(name, torch.zeros(outputs))
 
-    def settle(
-        self, link: str, scale: Tensor, size: float, dispersions: int = 1
-    ) -> "WindowLevel":
+    def settle(self, link: str, scale: Tensor, size: float, dispersions: int = 1) -> "WindowLevel":
         """Sets a, b and c.
 
         Args:

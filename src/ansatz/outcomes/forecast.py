@@ -43,6 +43,7 @@ class Forecast(Number):
     estimator: ClassVar[str] = "ansatz.estimators.forecaster:Forecaster"
     report: ClassVar[str] = "ansatz.outcomes.report.forecast:ForecastReport"
     reader: ClassVar[str] = "ansatz.outcomes.forecast_reading:read_windows"
+    unit: ClassVar[tuple[str, str] | None] = ("origin", "origins")
     plural: ClassVar[str] = "forecasts"
     settings: ClassVar[frozenset[str]] = frozenset()
 
@@ -99,6 +100,13 @@ class Forecast(Number):
             rows=rows.with_link(self.link), weight=weight, offset=None, time=rows.step
         )
 
+    def plain(self, job: "Job") -> "Job":
+        """One weight for a row where all its steps were observed."""
+        weight = job.weight
+        if weight.ndim > 1 and bool((weight == weight[:, :1]).all()):
+            return job._replace(weight=weight[:, 0])
+        return job
+
     def likelihood(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
         return settings.make_likelihood(few=False)
 
@@ -111,7 +119,8 @@ class Forecast(Number):
         validation, tested, end = self._boundaries(rows, test)
         inside = np.flatnonzero(until < validation)
         valid = np.flatnonzero((first >= validation) & (until < tested))
-        tests = np.flatnonzero((first >= tested) & (until <= end))
+        whole = (job.weight > 0).reshape(len(first), -1).all(1).numpy()  # no gap in the outcomes
+        tests = np.flatnonzero((first >= tested) & (until <= end) & whole)
         if not len(inside) or (test and not len(tests)):
             raise UsageError(
                 f"horizon {rows.horizon}: the series have {end + 1} steps, too few for windows of "

@@ -42,9 +42,7 @@ def fit_linear_window(
     return inference.create(DEFAULT).fit(plan, job, likelihood).posterior
 
 
-def fit_baselines(
-    likelihood: Likelihood, job: Job
-) -> tuple[Mapping[str, Posterior], list[str]]:
+def fit_baselines(likelihood: Likelihood, job: Job) -> tuple[Mapping[str, Posterior], list[str]]:
     """Naive forecasts with residual laws; ETS and ARIMA of up to 200 series."""
     rows: Any = job.rows
     found: dict[str, Any] = {}

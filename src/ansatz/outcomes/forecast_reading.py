@@ -72,9 +72,7 @@ def windows_of(
     return Read(origin, rows, _frame(rows, column_roles, options["id"]), None, notes)
 
 
-def windows_of_table(
-    data: Any, reading: Mapping[str, Any], *, future: bool = False
-) -> Read:
+def windows_of_table(data: Any, reading: Mapping[str, Any], *, future: bool = False) -> Read:
     """The origins of a table, a series with its times or an array, read by names of columns."""
     if isinstance(data, pd.Series):
         name = reading.get("target") or str(data.name or "y")
@@ -127,13 +125,13 @@ def default_window(panel: Panel, horizon: int, season: int) -> int:
 
 def _parts(given: Sequence[int]) -> tuple[int, int, int]:
     if len(given) != 3 or min(given) < 1:
-        raise UsageError("--parts takes the steps of training, validation and test: 8640,2880,2880.")
+        raise UsageError(
+            "--parts takes the steps of training, validation and test: 8640,2880,2880."
+        )
     return given[0], given[1], given[2]
 
 
-def _panel(
-    data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]
-) -> tuple[str, Panel]:
+def _panel(data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -> tuple[str, Panel]:
     if isinstance(data, Panel):
         return "the series", data
     if column_roles.time is None:

@@ -202,7 +202,9 @@ def _numbers(frame: pd.DataFrame, name: str, origin: str) -> Array:
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     infinite = np.flatnonzero(np.isinf(values))
     if len(infinite):
-        raise DataError(f"{origin}, row {infinite[0] + 1}, column '{name}': the number is infinite.")
+        raise DataError(
+            f"{origin}, row {infinite[0] + 1}, column '{name}': the number is infinite."
+        )
     return values
 
 

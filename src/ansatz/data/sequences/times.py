@@ -93,7 +93,7 @@ def _one_column(frame: pd.DataFrame, name: str, origin: str) -> pd.Series:
     missing = np.flatnonzero(column.isna())
     if len(missing):
         raise DataError(f"{origin}, row {missing[0] + 1}, column '{name}': the time is missing.")
-    if column.dtype.kind in "iufM":
+    if column.dtype.kind == "M":
         return column.dt.tz_localize(None) if getattr(column.dt, "tz", None) else column
     if column.dtype.kind in "iuf":
         return column

@@ -77,7 +77,9 @@ class Windows:
             until = np.minimum(places + 1 + horizon, end - first)
             places = places[ahead[until] > ahead[places + 1]]
             parts.append((np.full(len(places), k), places + first))
-        series, origin = (np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True))
+        series, origin = (
+            np.concatenate(each).astype(np.int64) for each in zip(*parts, strict=True)
+        )
         return cls(panel, series, origin, horizon=horizon, length=length, season=season)
 
     @classmethod

@@ -32,8 +32,8 @@ from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
-from ansatz.structures.sequence.baselines import fit_linear_text
 from ansatz.structures.sequence import windows
+from ansatz.structures.sequence.baselines import fit_linear_text
 from ansatz.structures.sequence.encoder import fit_encoder, load_encoder
 from ansatz.structures.sequence.recipe import choose_sequence_recipe
 from ansatz.training import Supervised
