@@ -186,6 +186,8 @@ class StateSpaceForecast(_Simple):
             self.found[int(k)] = self._fit(panel.target[first : until[k] + 1])
         self.scale = float(np.nanstd(panel.target[: until.max() + 1])) or 1.0
         self.likelihood = Normal().double()
+        unit = torch.tensor(self.scale, dtype=torch.float64)
+        self.likelihood.dispersion.observe(unit, 1e-9 * unit)
 
     def _model(self, y: Array) -> Any:
         from statsmodels.tsa.statespace.exponential_smoothing import ExponentialSmoothing
@@ -218,7 +220,7 @@ class StateSpaceForecast(_Simple):
         for k in np.unique(rows.series):
             mine = np.flatnonzero(rows.series == k)
             mean[mine], sd[mine] = self._forecast(int(k), rows, rows.origin[mine])
-        raw1 = softplus_inverse(torch.from_numpy(np.maximum(sd, 1e-6 * self.scale)))
+        raw1 = softplus_inverse(torch.from_numpy(np.maximum(sd, 1e-6 * self.scale)) / self.scale)
         return Predictive(self.likelihood, torch.stack([torch.from_numpy(mean), raw1], -1))
 
     def _forecast(self, k: int, rows: Any, origin: NDArray[np.int64]) -> tuple[Array, Array]:

@@ -60,11 +60,11 @@ class Clock(NamedTuple):
             for k in (1, 2, 3):
                 columns |= _wave(f"hour {k}", k * seconds / DAY)
         if self.kind == "time" and self.length < 7 * DAY:
-            day = (at.dayofweek.to_numpy() + seconds / DAY) / 7
+            day = (at.day_of_week.to_numpy() + seconds / DAY) / 7
             columns |= _wave("weekday 1", day) | _wave("weekday 2", 2 * day)
-            columns["weekend"] = (at.dayofweek.to_numpy() >= 5).astype(float)
+            columns["weekend"] = (at.day_of_week.to_numpy() >= 5).astype(float)
         if self.season > 1 or self.kind == "time":
-            year = (at.dayofyear.to_numpy() - 1) / 365.25
+            year = (at.day_of_year.to_numpy() - 1) / 365.25
             columns |= _wave("year 1", year) | _wave("year 2", 2 * year)
         return np.stack(list(columns.values()), 1), list(columns)
 
