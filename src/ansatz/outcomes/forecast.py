@@ -1,4 +1,4 @@
-"""Forecasts as outcomes: the next H values of a series, each with a law of its own."""
+"""Forecasts as outcomes: the next H values of a series, each with a likelihood of its own."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -49,7 +49,7 @@ class Forecast(Number):
 
     def __init__(self) -> None:
         super().__init__()
-        self.link = "identity"  # of the law, which inputs are scaled for
+        self.link = "identity"  # of the likelihood, which inputs are scaled for
         self.fill = 0.0  # stands for an outcome that was not observed
         self.reading: dict[str, Any] = {}  # how the table was read
         self.copula: Tensor | None = None  # (H, H) correlation of the steps' normal scores
@@ -70,7 +70,7 @@ class Forecast(Number):
         if reset:
             if likelihood_registry.get(settings.likelihood_name).event_ndim:
                 raise UsageError(
-                    f"{settings.likelihood_name} is a law of vectors: forecasts have one number "
+                    f"{settings.likelihood_name} is a likelihood of vectors: forecasts have one number "
                     "at each step."
                 )
             if not seen.any():
@@ -150,7 +150,7 @@ class Forecast(Number):
     def baseline(
         self, structure: "Structure", likelihood: Likelihood, job: "Job", seed: int
     ) -> "tuple[Posterior | None, list[str]]":
-        """The linear window of the same law."""
+        """The linear window of the same likelihood."""
         from ansatz.outcomes.forecast_baselines import fit_linear_window
 
         return fit_linear_window(structure, likelihood, job, seed), []
@@ -158,7 +158,7 @@ class Forecast(Number):
     def baselines(
         self, structure: "Structure", likelihood: Likelihood, job: "Job", seed: int
     ) -> "tuple[Mapping[str, Posterior], list[str]]":
-        """Seasonal naive and last value with residual laws; ETS and ARIMA."""
+        """Seasonal naive and last value with residual distributions; ETS and ARIMA."""
         from ansatz.outcomes.forecast_baselines import fit_baselines
 
         return fit_baselines(likelihood, job)
@@ -263,8 +263,8 @@ def _evaluate_steps(predictive: Predictive, y: Tensor, weight: Tensor) -> Metric
     found["rmse"] = float((weight * error.square()).sum() / total) ** 0.5
     found["mae"] = float((weight * error.abs()).sum() / total)
     mean = (weight * y).sum(0) / weight.sum(0).clamp(min=1e-12)
-    spread = torch.where(weight > 0, y - mean, 0)
-    variance = float((weight * spread.square()).sum() / total)
+    centred = torch.where(weight > 0, y - mean, 0)
+    variance = float((weight * centred.square()).sum() / total)
     metrics: Metrics = dict(found)
     metrics["r2"] = 1 - found["rmse"] ** 2 / variance if variance > 0 else None
     return metrics

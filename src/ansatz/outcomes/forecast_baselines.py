@@ -25,14 +25,14 @@ from ansatz.likelihoods.dispersion import softplus_inverse
 MOST_SERIES = 200  # to which ETS and ARIMA are fitted
 MOST_STEPS = 1_000  # of a series, the latest, from which their parameters are estimated
 LONGEST_SEASON = 24  # of their seasonal states
-ROWS = 8_192  # from which residual laws are estimated
+ROWS = 8_192  # from which residual distributions are estimated
 Array = NDArray[np.float64]
 
 
 def fit_linear_window(
     structure: Structure, likelihood: Likelihood, job: Job, seed: int
 ) -> Posterior | None:
-    """The linear map of the window, trained as the network is, with the same law."""
+    """The linear map of the window, trained as the network is, with the same likelihood."""
     if not likelihood.additive:
         return None
     recipe = structure.settle(Recipe(), job, "linear_window", {})
@@ -43,7 +43,7 @@ def fit_linear_window(
 
 
 def fit_baselines(likelihood: Likelihood, job: Job) -> tuple[Mapping[str, Posterior], list[str]]:
-    """Naive forecasts with residual laws; ETS and ARIMA of up to 200 series."""
+    """Naive forecasts with residual distributions; ETS and ARIMA of up to 200 series."""
     rows: Any = job.rows
     found: dict[str, Any] = {}
     notes: list[str] = []
@@ -78,7 +78,7 @@ class _Simple:
 
 
 class NaiveForecast(_Simple):
-    r"""The value one season before (or the last one), with a law of the residuals at each step.
+    r"""The value one season before (or the last one), with a distribution of the residuals at each step.
 
     .. math:: y_{t+h} \mid y_{\le t} \sim p(\cdot \mid \theta_h) \text{ moved to }
         \ell_h = y_{t + h - m \lceil h/m \rceil}
@@ -87,7 +87,7 @@ class NaiveForecast(_Simple):
     :math:`\log(\ell_h + 1)`; the parameters of each step are those of greatest likelihood.
 
     Args:
-        likelihood: the law.
+        likelihood: the likelihood.
         job: training rows.
         season: m, 1 for the last value.
     """
@@ -120,7 +120,7 @@ class NaiveForecast(_Simple):
 
     @property
     def likelihood(self) -> Likelihood:
-        """The law."""
+        """The likelihood."""
         likelihood: Likelihood = self.objective.likelihood
         return likelihood
 
@@ -158,7 +158,7 @@ def _filled(back: Array, rows: Windows) -> Array:
 class StateSpaceForecast(_Simple):
     r"""ETS or ARIMA of each series, with parameters of its training steps.
 
-    The Kalman filter passes each series once; the forecast from an origin t is the normal law
+    The Kalman filter passes each series once; the forecast from an origin t is the normal distribution
 
     .. math:: y_{t+h} \sim N(d + Z T^h a_t,\; Z P_h Z' + H), \qquad P_h = T P_{h-1} T' + R Q R'
 

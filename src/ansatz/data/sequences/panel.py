@@ -13,6 +13,7 @@ from ansatz.data.sequences.times import Clock, read_times, to_steps
 from ansatz.errors import DataError, UsageError
 
 Array = NDArray[np.float64]
+NEIGHBOURS = "neighbours"  # the covariate that edges add
 
 
 @dataclass
@@ -136,7 +137,7 @@ def panel_of(
     offsets = np.concatenate([[0], np.cumsum(ends - starts)])
     place = offsets[codes] + steps - starts[codes]
 
-    def spread(values: Array) -> Array:
+    def placed(values: Array) -> Array:
         found = np.full((offsets[-1], *values.shape[1:]), np.nan)
         found[place] = values
         return found
@@ -154,17 +155,17 @@ def panel_of(
         names,
         offsets,
         starts,
-        spread(y),
-        spread(past) if past is not None else np.zeros((offsets[-1], 0)),
-        spread(ahead) if ahead is not None else np.zeros((offsets[-1], 0)),
-        None if exposure is None else spread(_exposure(frame, exposure, origin)),
+        placed(y),
+        placed(past) if past is not None else np.zeros((offsets[-1], 0)),
+        placed(ahead) if ahead is not None else np.zeros((offsets[-1], 0)),
+        None if exposure is None else placed(_exposure(frame, exposure, origin)),
         np.ones(offsets[-1]),
         [str(c) for c in others],
         [str(c) for c in known],
         len(frame),
     )
     if weights is not None:
-        found.weight = np.nan_to_num(spread(_numbers(frame, weights, origin)))
+        found.weight = np.nan_to_num(placed(_numbers(frame, weights, origin)))
     gaps = int(offsets[-1] - len(frame))
     if gaps:
         share = f"{gaps / offsets[-1]:.1%}"
@@ -258,4 +259,4 @@ def _add_neighbours(panel: Panel, edges: pd.DataFrame, origin: str) -> None:
     if panel.exposure is not None:  # as a count in a population like its own
         column = column * panel.exposure
     panel.past = np.column_stack([panel.past, column])
-    panel.past_names.append("neighbours")
+    panel.past_names.append(NEIGHBOURS)

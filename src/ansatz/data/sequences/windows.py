@@ -26,7 +26,7 @@ class Windows:
         horizon: steps ahead, H.
         length: steps of a window, T; earlier ones than the series has count as not observed.
         season: steps of a cycle.
-        link: of the law whose first number the level of a window is added to.
+        link: of the likelihood whose first number the level of a window is added to.
         parts: steps of training, validation and test, where the data come with them.
         reading: how the table was read, to read others alike.
 
@@ -97,7 +97,7 @@ class Windows:
         return self._but(self.series[index], self.origin[index], self.link)
 
     def with_link(self, link: str) -> "Windows":
-        """The same rows for a law with this link."""
+        """The same rows for a likelihood with this link."""
         return self._but(self.series, self.origin, link)
 
     def _but(self, series: Any, origin: Any, link: str) -> "Windows":

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ansatz.figures.number_format import number, printable
 from ansatz.figures.section import Chapter, Figure, Section, Table, Text
-from ansatz.figures.style import INK, MODEL, figure, to_svg
+from ansatz.figures.style import INK, MODEL, PALETTE, figure, to_svg
 from ansatz.outcomes.path import EDGE, pits
 from ansatz.report.baselines import Forecast, baselines
 from ansatz.report.evidence import Evidence
@@ -96,7 +96,7 @@ def fans(evidence: Evidence) -> Section | None:
     )
     alt = "Forecasts with intervals beside the outcomes that followed."
     lead = (
-        f"{len(rows):,} forecasts of {rows.horizon} steps, each with the law "
+        f"{len(rows):,} forecasts of {rows.horizon} steps, each with the likelihood "
         f"{likelihood.name} at every step."
     )
     return Section("Forecasts and outcomes", lead, [Figure(drawing, caption, alt)])
@@ -124,6 +124,7 @@ def by_horizon(evidence: Evidence) -> Section:
     steps = np.arange(1, y.shape[1] + 1)
     with figure(7.0, 2.8) as paper:
         left, right = paper.subplots(1, 2)
+        left.set_prop_cycle(color=PALETTE[1:])  # the first is the model's
         for forecast in baselines(evidence).forecasts:
             mine = forecast.name == "model"
             values = own if mine else _of(evidence, forecast)

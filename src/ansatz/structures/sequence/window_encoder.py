@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data import Column
-from ansatz.data.sequences.panel import Panel
+from ansatz.data.sequences.panel import NEIGHBOURS, Panel
 from ansatz.data.sequences.windows import WindowInputs, Windows, window_spec
 from ansatz.errors import DataError
 from ansatz.spec import InputSpec
@@ -115,7 +115,8 @@ class Gather:
         self.seen = torch.from_numpy(seen.astype(np.float64))
         self.first, self.end = torch.from_numpy(first), torch.from_numpy(panel.offsets[1:])
         self.log_exposure = torch.from_numpy(np.log(exposure))
-        past = _standard(panel, panel.past, panel.past_names, state.past, state.past_mean,
+        covariates = past_values(panel, state.link, state.added)
+        past = _standard(panel, covariates, panel.past_names, state.past, state.past_mean,
                          state.past_scale)  # fmt: skip
         self.past = torch.from_numpy(past).to(dtype)
         known = _standard(panel, panel.known, panel.known_names, state.known, state.known_mean,
@@ -181,6 +182,16 @@ class Gather:
         )
 
 
+def past_values(panel: Panel, link: str, added: float) -> Array:
+    """The covariates that end at the origin; beside a logarithmic link neighbours' logarithms."""
+    if link != "log" or NEIGHBOURS not in panel.past_names:
+        return panel.past
+    found = panel.past.copy()
+    column = panel.past_names.index(NEIGHBOURS)
+    found[:, column] = np.log((found[:, column] + added).clip(1e-12))
+    return found
+
+
 def _carried(values: Array, panel: Panel) -> Array:
     """Each gap filled with the last value before it in its series."""
     flat = values if values.ndim == 2 else values[:, None]
@@ -224,7 +235,7 @@ def fit_window_encoder(rows: Windows, options: Mapping[str, Any]) -> WindowEncod
     if link == "log":
         added = 1.0 if (y == np.round(y)).all() else (0.0 if y.min() > 0 else 0.01 * center)
     plain = link in ("identity", "log")
-    past = _carried(panel.past, panel)[learned]
+    past = _carried(past_values(panel, link, added), panel)[learned]
     known = _carried(panel.known, panel)[learned]
     _, calendar = panel.clock.calendar(1)
     short = bool((rows.origin - rows.length + 1 < panel.offsets[rows.series]).any())
