@@ -48,7 +48,9 @@ class SequenceOptions(TableReading, total=False):
     vocabulary: Annotated[int | None, _VOCABULARY]
     horizon: Annotated[
         int | None,
-        Option("Number of steps to forecast.", limits={"ge": 1, "le": 10_000}, metavar="H", **_FORECAST),
+        Option(
+            "Number of steps to forecast.", limits={"ge": 1, "le": 10_000}, metavar="H", **_FORECAST
+        ),
     ]
     window: Annotated[
         int | None,

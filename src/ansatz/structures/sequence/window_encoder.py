@@ -15,8 +15,6 @@ from ansatz.errors import DataError
 from ansatz.spec import InputSpec
 
 LEAST_UNIT = 0.05  # of the scale of all series: a window that hardly moves is not blown up
-import os
-SMOOTHED = int(os.environ.get("SM", 4))  # steps whose mean is the level of counts, which vary by chance
 Array = NDArray[np.float64]
 
 
@@ -145,9 +143,6 @@ class Gather:
         inside = places >= first
         places = torch.maximum(places, first)
         x, level = self.x[places], self.x[origin].unsqueeze(1)
-        if s.link == "log":
-            near = inside[:, -SMOOTHED:].double()
-            level = (x[:, -SMOOTHED:] * near).sum(1, keepdim=True) / near.sum(1, keepdim=True)
         x = torch.where(inside, x - level, 0)
         if s.link == "identity":
             count = inside.sum(1, keepdim=True)
