@@ -32,12 +32,12 @@ _OF_OTHERS = (
 class Forecaster(Estimator, without=_OF_OTHERS):
     """A network that forecasts the distributions of the next H values of a series.
 
-    One network serves all series of a table, and new ones. Each step ahead has its own likelihood; the
-    steps of a path hang together by a Gaussian copula of validation rows.
+    One network serves all series of a table, and new ones. Each step ahead has its own
+    likelihood; the steps of a path hang together by a Gaussian copula of validation rows.
 
     Args:
-        likelihood: the likelihood of each step by name (``ansatz list likelihoods``), or an instance;
-            ``"auto"`` takes the first that the values allow.
+        likelihood: of each step by name (``ansatz list likelihoods``), or an instance; ``"auto"``
+            takes the first that the values allow.
         horizon: steps ahead, H.
         window: steps that a forecast looks back; by the length of a step and the horizon if not
             given.

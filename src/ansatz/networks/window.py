@@ -19,8 +19,8 @@ class WindowLevel(nn.Module):
     .. math:: f \mapsto f \, (1 + a (u - 1)) + b \, \ell + c \log E + d \log u
 
     with the level :math:`\ell` and the unit :math:`u` of the window and the exposure E of each
-    step. a, b, c and d, one for each output, are 0 until :meth:`settle` sets them by the likelihood. With
-    an identity link the location has a = 1, b undoes the scale of the outcomes, and the numbers
+    step. a, b, c and d, one for each output, are 0 until :meth:`settle` sets them.
+    With an identity link the location has a = 1, b undoes the scale of the outcomes, and the numbers
     of the dispersion have d = 1: softplus(f + log u) is near u exp(f). With a logarithmic link the
     first number has b and c. Other numbers stay as they are.
 
@@ -55,7 +55,7 @@ class WindowLevel(nn.Module):
         """Sets a, b and c.
 
         Args:
-            link: of the likelihood; others than ``"identity"`` and ``"log"`` leave answers as they are.
+            link: of the likelihood; only ``"identity"`` and ``"log"`` change answers.
             scale: ``(H, P)``, what answers are multiplied by before the likelihood takes them.
             size: of the outcomes, which levels are measured in.
             dispersions: numbers after the first that grow with the unit.

@@ -70,8 +70,8 @@ class Forecast(Number):
         if reset:
             if likelihood_registry.get(settings.likelihood_name).event_ndim:
                 raise UsageError(
-                    f"{settings.likelihood_name} is a likelihood of vectors: forecasts have one number "
-                    "at each step."
+                    f"{settings.likelihood_name} is a likelihood of vectors: forecasts have "
+                    "one number at each step."
                 )
             if not seen.any():
                 raise DataError("no outcome after an origin was observed.")

@@ -78,7 +78,7 @@ class _Simple:
 
 
 class NaiveForecast(_Simple):
-    r"""The value one season before (or the last one), with a distribution of the residuals at each step.
+    r"""The value one season before (or the last one), with a residual distribution.
 
     .. math:: y_{t+h} \mid y_{\le t} \sim p(\cdot \mid \theta_h) \text{ moved to }
         \ell_h = y_{t + h - m \lceil h/m \rceil}
@@ -158,7 +158,7 @@ def _filled(back: Array, rows: Windows) -> Array:
 class StateSpaceForecast(_Simple):
     r"""ETS or ARIMA of each series, with parameters of its training steps.
 
-    The Kalman filter passes each series once; the forecast from an origin t is the normal distribution
+    The Kalman filter passes each series once; the forecast from an origin t is normal,
 
     .. math:: y_{t+h} \sim N(d + Z T^h a_t,\; Z P_h Z' + H), \qquad P_h = T P_{h-1} T' + R Q R'
 

@@ -67,7 +67,7 @@ def settle_level(network: nn.Module, encoder: WindowEncoder, job: Job, start: Su
         start.shift.copy_(shift.to(kind))
         start.scale.copy_(scale.to(kind))
     scale = start.scale.to(level.unit.dtype)
-    # The distances between quantiles are all dispersions; of a distribution only the second number is.
+    # Distances between quantiles are all dispersions; of a distribution the second number is.
     wide = 1 if start.likelihood.has_distribution else scale.shape[1]
     level.settle(learned.link, scale, learned.scale, wide)
     if learned.link == "log":
