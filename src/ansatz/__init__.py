@@ -13,6 +13,7 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from ansatz.estimators.classifier import Classifier as Classifier
+    from ansatz.estimators.forecaster import Forecaster as Forecaster
     from ansatz.fitting.result import Fit as Fit
     from ansatz.fitting.fit import fit as fit
     from ansatz.estimators.ranker import Ranker as Ranker
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
-    *("Classifier", "Fit", "LanguageModel", "Ranker", "Regressor", "Segmenter", "SpanFinder"),
-    *("SurvivalRegressor", "Tagger", "Translator"),
+    *("Classifier", "Fit", "Forecaster", "LanguageModel", "Ranker", "Regressor", "Segmenter"),
+    *("SpanFinder", "SurvivalRegressor", "Tagger", "Translator"),
     *("fit", "load"),
 )
 _ELSEWHERE = {

@@ -50,6 +50,8 @@ FACTS = {  # name: (rows, columns, a sum that was counted by hand or is publishe
     "rossi": (432, 9, lambda f: f["arrest"].sum() == 114),
     "metabric": (1904, 11, lambda f: f["event"].mean() == pytest.approx(0.579, abs=0.001)),
     "iris": (150, 5, lambda f: f["species"].value_counts().eq(50).all()),
+    "etth1": (17420, 8, lambda f: f["OT"].notna().all()),
+    "flu-by-bw": (58240, 4, lambda f: f["district"].nunique() == 140),
     "digits": (1797, 65, lambda f: f["digit"].nunique() == 10),
 }
 

@@ -44,6 +44,10 @@ SUITES = {
     "speed-sequences": Suite(
         "sequences", "speed_sequences", "minGRU, long sequences, variants of the LSTM", False
     ),
+    "speed-forecast": Suite("forecasts", "speed_forecast", "300 steps of window and mingru", False),
+    "quality-forecast": Suite(
+        "forecasts", "quality_forecast", "ETTh1, influenza, bicycles, three seeds", False
+    ),
     "quality-images": Suite(
         "image_quality", "quality_images", "MNIST, Fashion-MNIST, CIFAR-10, three seeds", False
     ),

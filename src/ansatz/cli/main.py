@@ -27,6 +27,7 @@ from ansatz.cli.doctor import doctor
 from ansatz.cli.evaluate import evaluate
 from ansatz.cli.export import export
 from ansatz.cli.fit import fit
+from ansatz.cli.forecast import forecast
 from ansatz.cli.generate import generate
 from ansatz.cli.inspect import inspect
 from ansatz.cli.list import list_names
@@ -93,6 +94,7 @@ for _name, _function in (
     ("show", show),
     ("tokens", tokens),
     ("translate", translate),
+    ("forecast", forecast),
     ("verify", verify),
 ):
     app.command(_name, cls=ShortHelp if hasattr(_function, "rare") else None)(_function)

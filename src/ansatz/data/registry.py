@@ -208,8 +208,19 @@ def own_question(data: Any) -> dict[str, Any]:
         if dot:  # an option of an option, as JSON
             found.setdefault(owner, {})[key] = json.loads(value)
         elif value:
-            found[name] = value.split(",") if name in ("target", "drop") else value
+            found[name] = _value(name, value)
     return found
+
+
+def _value(name: str, text: str) -> Any:
+    """A value of ``fit`` in ``datasets.csv``: lists have commas, numbers are numbers."""
+    if name in ("target", "drop"):
+        return text.split(",")
+    if name == "parts":
+        return [int(word) for word in text.split(",")]
+    if name in ("horizon", "test"):
+        return json.loads(text)
+    return text
 
 
 def fetch(name: str) -> Path:

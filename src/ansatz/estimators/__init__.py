@@ -1,6 +1,7 @@
 """The scikit-learn estimators, and the one-line fit."""
 
 from ansatz.estimators.classifier import Classifier as Classifier
+from ansatz.estimators.forecaster import Forecaster as Forecaster
 from ansatz.fitting.result import Fit as Fit
 from ansatz.fitting.fit import fit as fit
 from ansatz.estimators.language_model import LanguageModel as LanguageModel

@@ -85,7 +85,9 @@ def replay(model: Any, data: Any = None) -> Replay:
     job = read_job(problem, task)
     asked = provenance.asked.options
     share = provenance.test if asked["folds"] is None else 0.0
-    parts = split(job, task, share, asked["seed"], given=provenance.given)
+    parts = outcome.split(job, task, share) or split(
+        job, task, share, asked["seed"], given=provenance.given
+    )
     as_then = _as_then(problem, provenance)
     _verify_split(name, provenance.rows, RowChecksums.of(as_then, job, parts))
     if as_then is not problem:  # so that it compares with models of today

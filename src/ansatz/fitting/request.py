@@ -28,6 +28,7 @@ from ansatz.fitting.options.sequence import (
     SequenceOptions,
     SequenceSettings,
 )
+from ansatz.fitting.options.series import SeriesOptions
 from ansatz.fitting.options.transfer import (
     AdapterOptions,
     AdapterSettings,
@@ -324,6 +325,7 @@ _OWNERS = (
         "texts or sequences",
     ),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
+    Owner("series", (SeriesOptions,), (), "series"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(
         "joined",

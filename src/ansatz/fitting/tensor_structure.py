@@ -109,18 +109,21 @@ class TensorStructure(Structure):
         return X
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
-        found = read_for(self, data, column_roles, how.get("reader") or {})
+        reader, gone = how.get("reader") or {}, list(how.get("drop") or ())
+        if gone and column_roles.task and outcomes.registry.get(column_roles.task).reader:
+            reader, gone = {**reader, "drop": gone}, []  # its rows are made of the columns
+        found = read_for(self, data, column_roles, reader)
         if not column_roles.target and column_roles.lower is None and found.target is not None:
             column_roles = column_roles.model_copy(update={"target": [found.target]})
-        frame = found.frame.drop(columns=list(how.get("drop") or ()))
+        frame = found.frame.drop(columns=gone)
         column_roles = column_roles.expand(frame)
         column_roles.check(frame, found.origin)
         known, likelihood = column_roles.known(frame), how.get("likelihood")
         if not known.any():
             raise DataError(f"{found.origin}: the target '{column_roles.outcome_name}' is missing.")
-        notes, gone = list(found.notes), int((~known).sum())
-        if gone:
-            notes.append(f"{gone} {self.unit[1]} without a value of the target were left out.")
+        notes, unknown = list(found.notes), int((~known).sum())
+        if unknown:
+            notes.append(f"{unknown} {self.unit[1]} without a value of the target were left out.")
         frame, rows = frame[known], found.rows[np.flatnonzero(known)]
         proposal = (
             Proposal([likelihood]) if likelihood else propose(found.origin, frame, column_roles)

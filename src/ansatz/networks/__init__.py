@@ -89,3 +89,6 @@ from ansatz.networks.encoder_decoder import EncoderDecoder as EncoderDecoder
 from ansatz.networks.teacher_forcing import TeacherForced as TeacherForced
 from ansatz.networks.seq2seq import Seq2Seq as Seq2Seq
 from ansatz.networks.pointer import Pointer as Pointer
+from ansatz.networks.window import LinearWindow as LinearWindow
+from ansatz.networks.window import Window as Window
+from ansatz.networks.window import WindowLevel as WindowLevel

@@ -13,6 +13,7 @@ from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
 from ansatz.layers.recurrent import State, last_present
 from ansatz.layers.schemes import draw_normal
+from ansatz.networks.window import WindowLevel, window_parts
 from ansatz.spec import Inputs, InputSpec
 
 
@@ -38,6 +39,9 @@ class RecurrentNetwork(nn.Module):
         - values: ``(B, T, D)`` numbers or ``(B, T)`` codes; padding may hold anything.
         - mask: ``(B, T)`` bool, True where a step is present; padding is at the end.
         - returns: ``(B, P)``, or ``(B, P, T)`` with ``each``, zero where a step is absent.
+
+    Of windows of series it takes ``(values, ahead, level)``: a linear map of what is known ahead
+    is added, and :class:`~ansatz.networks.WindowLevel` brings the answer to the window's level.
     """
 
     heads: tuple[str, ...] = ("output",)
@@ -88,6 +92,10 @@ class RecurrentNetwork(nn.Module):
             width if each else 3 * width, outputs, init="lecun_normal", gain=0.1,
             generator=generator,
         )  # fmt: skip
+        if "ahead" in dict(spec.parts):  # a window of a series
+            _, ahead, horizon = window_parts(name, spec)
+            self.ahead = affine(ahead, outputs, init="lecun_normal", gain=0.1, generator=generator)
+            self.level = WindowLevel(outputs, horizon)
 
     def _layer(
         self, width: int, bidirectional: bool, generator: torch.Generator | None
@@ -122,7 +130,17 @@ class RecurrentNetwork(nn.Module):
             states.append(new)
         return self.output(self.dropout(h[:, -1])), states
 
-    def forward(self, values: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(
+        self, values: Tensor, mask: Tensor | None = None, level: Tensor | None = None
+    ) -> Tensor:
+        if level is not None:  # the mask's place holds what is known of the time ahead
+            assert mask is not None
+            found: Tensor = self.level(self.answer(values, None) + self.ahead(mask), level)
+            return found
+        return self.answer(values, mask)
+
+    def answer(self, values: Tensor, mask: Tensor | None = None) -> Tensor:
+        """One answer for each sequence or each step of it."""
         self._check(values)
         if mask is None:
             mask = torch.ones(values.shape[:2], dtype=torch.bool, device=values.device)

@@ -36,6 +36,7 @@ registry = Registry(
         "mingru": "ansatz.networks.recurrent:MinGRUNetwork",
         "minlstm": "ansatz.networks.recurrent:MinLSTMNetwork",
         "linear_text": "ansatz.networks.linear_text:LinearText",
+        "linear_window": "ansatz.networks.window:LinearWindow",
         "mlp": "ansatz.networks.mlp:MLP",
         "ngram": "ansatz.networks.ngram:NGram",
         "neocognitron": "ansatz.networks.neocognitron:Neocognitron",
@@ -60,6 +61,7 @@ registry = Registry(
         "vgg19": "ansatz.networks.vgg:VGG19",
         "vit_b_16": "ansatz.networks.vision_transformer:ViTB16",
         "vit_tiny": "ansatz.networks.vision_transformer:ViTTiny",
+        "window": "ansatz.networks.window:Window",
     },
 )
 

@@ -15,6 +15,7 @@ registry = Registry(
         "tag": "ansatz.outcomes.tag:Tags",
         "answer": "ansatz.outcomes.answer.outcome:Answer",
         "translate": "ansatz.outcomes.translation.outcome:Translation",
+        "forecast": "ansatz.outcomes.forecast:Forecast",
     },
 )
 CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
@@ -28,11 +29,12 @@ claims = {
     "span": "answer",
 }
 # How an outcome is recognized where nobody names it: by an option, by the end of a file's name.
-by_option: dict[str, str] = {"translation": "translate"}
+by_option: dict[str, str] = {"horizon": "forecast", "translation": "translate"}
 by_file: dict[str, str] = {".conllu": "tag", ".conll-u": "tag", ".json": "answer"}
 # The structure of outcomes that are found in x itself or in the order of its rows.
 on_structure: dict[str, str] = {
     "answer": "questions",
+    "forecast": "series",
     "language": "passage",
     "masked": "masked_passage",
     "tag": "sequence",

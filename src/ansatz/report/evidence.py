@@ -61,7 +61,7 @@ class Contribution:
 
     def unit(self, model: "Model") -> ExampleNoun:
         """Names an example."""
-        return ExampleNoun(*model.structure.unit)
+        return ExampleNoun(*(model.outcome.unit or model.structure.unit))
 
     def chapters(self, axis: str) -> list[Chapter]:
         """Lists the chapters of models with outcomes on this axis."""

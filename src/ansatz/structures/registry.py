@@ -12,6 +12,7 @@ registry = Registry(
         "pairs": "ansatz.structures.pairs.structure:PairStructure",
         "masked_passage": "ansatz.structures.passage.masked:MaskedPassageStructure",
         "passage": "ansatz.structures.passage.structure:PassageStructure",
+        "series": "ansatz.structures.series.structure:SeriesStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
     },
 )

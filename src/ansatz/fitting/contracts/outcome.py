@@ -58,6 +58,7 @@ class Outcome(Protocol):
     ] = ()  # proposed where none is named; () for any by its values
     report: ClassVar[str] = "ansatz.report.outcome_report:OutcomeReport"
     reader: ClassVar[str] = ""
+    unit: ClassVar[tuple[str, str] | None] = None  # an example, where the outcome makes it
     plural: ClassVar[str] = "numbers"  # what outcomes are called
     labels_are: ClassVar[str] = "classes"  # what labels are called
     is_censored: ClassVar[bool] = False  # whether an outcome may be known in part

@@ -16,6 +16,7 @@ from ansatz.fitting.options.option import (
     words,
 )
 from ansatz.fitting.options.sequence import PairOptions
+from ansatz.fitting.options.series import SeriesOptions
 from ansatz.fitting.options.transfer import AdapterOptions, TransferOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
@@ -511,6 +512,7 @@ class FitOptions(
     VectorOptions,
     GridOptions,
     PairOptions,
+    SeriesOptions,
     TransferOptions,
     AdapterOptions,
     PlaceOptions,
@@ -548,6 +550,7 @@ class TuneOptions(
     VectorOptions,
     GridOptions,
     PairOptions,
+    SeriesOptions,
     TransferOptions,
     AdapterOptions,
     TunedPlaceOptions,

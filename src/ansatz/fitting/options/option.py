@@ -11,7 +11,7 @@ from ansatz.errors import ModelError, UsageError
 
 MODEL, TRAINING, ROWS, RUN = "The model", "The training", "Rows and columns", "The run"
 IMAGES, READING = "Images, signals and volumes", "Reading the table"
-TEXTS = "Texts and sequences"
+TEXTS, FORECASTS = "Texts and sequences", "Forecasts"
 PANELS = (
     "The search",
     MODEL,
@@ -19,6 +19,7 @@ PANELS = (
     ROWS,
     IMAGES,
     TEXTS,
+    FORECASTS,
     RUN,
     READING,
 )  # in the order of --help
@@ -161,6 +162,14 @@ def sides(text: str) -> list[int]:
     if not found or min(found) < 1:
         raise UsageError(f"--size takes whole numbers like 48x64, got '{text}'.")
     return found
+
+
+def whole_numbers(text: str) -> list[int]:
+    """Reads whole numbers with commas between them."""
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise UsageError(f"expected whole numbers like 8640,2880,2880, got '{text}'.") from None
 
 
 def widths(text: str) -> str | list[float]:

@@ -27,7 +27,22 @@ _VOCABULARY: Any = Option(
 Kind = Literal["word", "char", "byte", "bpe", "wordpiece"]
 
 
-class SequenceOptions(TableReading, total=False):
+class IdentifierOptions(TypedDict, total=False):
+    """What names the sequence of a row."""
+
+    identifier: Annotated[
+        str | None,
+        Option(
+            "The column that names the sequence, or the series, of a row; --time orders its rows.",
+            TEXTS,
+            flags=("--id",),
+            metavar="COL",
+            limits={"min_length": 1},
+        ),
+    ]
+
+
+class SequenceOptions(IdentifierOptions, TableReading, total=False):
     """The options of texts and signals."""
 
     text_column: Annotated[
@@ -39,16 +54,6 @@ class SequenceOptions(TableReading, total=False):
             metavar="COL",
             limits={"min_length": 1},
             reader=True,
-        ),
-    ]
-    identifier: Annotated[
-        str | None,
-        Option(
-            "Long tables: the column that names the sequence of a row, ordered by --time.",
-            TEXTS,
-            flags=("--id",),
-            metavar="COL",
-            limits={"min_length": 1},
         ),
     ]
     tokens: Annotated[Kind | None, _TOKENS]

@@ -1,0 +1,1 @@
+"""Series in time: windows of the past, from which the steps ahead are forecast."""
