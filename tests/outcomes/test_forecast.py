@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from ansatz.structures.sequence.window_encoder import fit_window_encoder
+from ansatz.structures.series.encoder import fit_window_encoder
 from torch.testing import assert_close
 
 import ansatz
