@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ansatz import outcomes
 from ansatz.data.sequences.windows import Windows
 from ansatz.errors import UsageError
 from ansatz.estimators.arguments import Arguments
@@ -19,8 +20,6 @@ from ansatz.fitting.model import Given
 from ansatz.fitting.proposal import propose_numbers
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Likelihood
-from ansatz.outcomes.forecast_frame import forecast_frame
-from ansatz.outcomes.forecast_reading import again, windows_of_table
 from ansatz.outcomes.path import sample_paths
 
 _OF_OTHERS = (
@@ -74,6 +73,10 @@ class Forecaster(Estimator, without=_OF_OTHERS):
         super().__init__(likelihood, **options)
         self.horizon, self.window, self.season = horizon, window, season
 
+    def _outcome(self) -> Any:
+        model = getattr(self, "model_", None)
+        return outcomes.create(self.outcome) if model is None else model.outcome
+
     def settings(self) -> Settings:
         """Gives the arguments as settings of a fit."""
         found = super().settings()
@@ -112,7 +115,7 @@ class Forecaster(Estimator, without=_OF_OTHERS):
             **{"known": list(known), "drop": list(drop), "edges": edges},
             **{"horizon": self.horizon, "window": self.window, "season": self.season},
         }
-        read = windows_of_table(data, reading)
+        read = self._outcome().windows(data, reading)
         task = self.task(read.rows)
         if self.likelihood == "auto":
             y = read.rows.outcomes()[:, 0]
@@ -131,7 +134,9 @@ class Forecaster(Estimator, without=_OF_OTHERS):
         check_is_fitted(self)
         if offset is not None or trials is not None:
             raise UsageError("forecasts take no offset and no trials.")
-        return Given(X if isinstance(X, Windows) else again(self.model_, X, future=True).rows)
+        return Given(
+            X if isinstance(X, Windows) else self._outcome().again(self.model_, X, future=True).rows
+        )
 
     # Predictions: X is a history, None for that of the fit; a row is a series.
 
@@ -208,7 +213,8 @@ class Forecaster(Estimator, without=_OF_OTHERS):
         """
         rows: Any = self._given(X).rows
         drawn = self.paths(rows, paths, random_state=random_state) if paths else None
-        return forecast_frame(self.model_, rows, levels, drawn)
+        found: pd.DataFrame = self._outcome().table(self.model_, rows, levels, drawn)
+        return found
 
     def evaluate(  # type: ignore[override]
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, **options: Any
@@ -224,7 +230,11 @@ class Forecaster(Estimator, without=_OF_OTHERS):
         if y is not None or sample_weight is not None:
             raise UsageError("evaluate takes series alone: their outcomes are in them.")
         check_is_fitted(self)
-        rows: Any = X if isinstance(X, Windows) else again(self.model_, X, future=False).rows
+        rows: Any = (
+            X
+            if isinstance(X, Windows)
+            else self._outcome().again(self.model_, X, future=False).rows
+        )
         job = self._job(self.model_.task, rows, rows.outcomes(), reset=False, fitting=False)
         found: dict[str, float | None] = self.model_.evaluate(job)
         return found
@@ -238,5 +248,9 @@ class Forecaster(Estimator, without=_OF_OTHERS):
             path: the file to write; None writes none.
             options: of :func:`ansatz.report.report_model`.
         """
-        rows: Any = X if isinstance(X, Windows) else again(self.model_, X, future=False).rows
+        rows: Any = (
+            X
+            if isinstance(X, Windows)
+            else self._outcome().again(self.model_, X, future=False).rows
+        )
         return super().report(rows, rows.outcomes(), path, **options)

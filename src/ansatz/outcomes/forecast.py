@@ -199,6 +199,24 @@ class Forecast(Number):
         """``prediction_+1``, ..., with bounds where asked for."""
         return super().frame(model, rows, **options)
 
+    def windows(self, data: Any, reading: Mapping[str, Any]) -> Any:
+        """The origins of a table, read by names of columns."""
+        from ansatz.outcomes.forecast_reading import windows_of_table
+
+        return windows_of_table(data, reading)
+
+    def again(self, model: Model, data: Any, *, future: bool) -> Any:
+        """The origins of a history; None for that of the fit."""
+        from ansatz.outcomes.forecast_reading import again
+
+        return again(model, data, future=future)
+
+    def table(self, model: Model, rows: Any, levels: Any, paths: Any) -> Any:
+        """Forecasts with a row for each series and step ahead."""
+        from ansatz.outcomes.forecast_frame import forecast_frame
+
+        return forecast_frame(model, rows, levels, paths)
+
     # On disk.
 
     def state(self) -> dict[str, Any]:
