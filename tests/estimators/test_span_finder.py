@@ -18,7 +18,7 @@ from ansatz.outcomes.answer.window import BestWindow
 
 PEOPLE = "Ada Max Eva Udo Ida Kai".split()
 TOWNS = ["Jena", "Bonn", "New York", "Bad Orb", "San Marino"]
-WORK = ["nurse", "judge", "tax clerk", "cook", "night guard"]
+WORK = ["nurse", "baker", "tax clerk", "cook", "night guard"]
 
 
 def facts(count, seed):
@@ -26,15 +26,15 @@ def facts(count, seed):
     draw, rows = np.random.default_rng(seed), []
     for _ in range(count):
         who = draw.permutation(PEOPLE)[:3]
-        told = {name: (str(draw.choice(TOWNS)), str(draw.choice(WORK))) for name in who}
+        known = {name: (str(draw.choice(TOWNS)), str(draw.choice(WORK))) for name in who}
         sentences = [
             f"{name} lives in {town} and works as a {work}."
             if draw.random() < 0.5
             else f"In {town} lives {name}, a {work}."
-            for name, (town, work) in told.items()
+            for name, (town, work) in known.items()
         ]
         asked, which = int(draw.integers(3)), int(draw.integers(2))
-        answer = told[who[asked]][which]
+        answer = known[who[asked]][which]
         before = sum(len(each) + 1 for each in sentences[:asked])
         start = before + sentences[asked].index(answer)
         question = ("Where does {} live?", "What is {} by profession?")[which].format(who[asked])

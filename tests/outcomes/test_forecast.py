@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from ansatz.structures.series.encoder import fit_window_encoder
 from torch.testing import assert_close
 
 import ansatz
@@ -22,6 +21,7 @@ from ansatz.networks import WindowLevel
 from ansatz.outcomes.forecast_baselines import NaiveForecast, StateSpaceForecast
 from ansatz.outcomes.path import copula_of, sample_paths
 from ansatz.storage import read_tensors
+from ansatz.structures.series.encoder import fit_window_encoder
 from ansatz.training import Callback
 
 RNG = np.random.default_rng(0)

@@ -14,7 +14,7 @@ class Span(Likelihood):
     .. math:: \ell = -\log p_a(\text{first}) - \log p_b(\text{last}), \qquad
         p_a = \mathrm{softmax}(r_{\cdot 1}), \; p_b = \mathrm{softmax}(r_{\cdot 2})
 
-    Steps that are no choice have raw numbers of -10,000. ``point`` is the pair of largest
+    Other steps have raw numbers of -10,000. ``point`` is the pair of largest
     probability whose last step is not before the first and less than ``longest`` steps behind it.
 
     Args:

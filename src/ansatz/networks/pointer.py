@@ -11,7 +11,7 @@ from ansatz.networks.registry import create
 from ansatz.networks.token_inputs import embedding, read_tokens
 from ansatz.spec import Inputs, InputSpec
 
-NO_CHOICE = -1e4  # of a step that is no word of the context
+NO_CHOICE = -1e4  # of steps outside the context
 _OF_CODES = ("bert", "distilbert")
 
 

@@ -91,7 +91,7 @@ class TeacherForced(nn.Module):
         logits = self.scores(h)
         total = logits.logsumexp(-1)
         chosen = logits.gather(1, after[seen].unsqueeze(1)).squeeze(1) - total
-        # Padding is no token: the mean is over the others.
+        # Padding is not a token: the mean is over the others.
         mean = (logits.sum(-1) + 1e4) / (logits.shape[1] - 1) - total
         row = torch.arange(len(codes), device=codes.device).unsqueeze(1).expand_as(seen)[seen]
         found = torch.stack([chosen, mean, torch.ones_like(chosen)], 1)

@@ -64,8 +64,10 @@ class BestWindow:
                 continue
             same = at[sentence[at] == sentence[first]]
             apart = np.where(same < first, first - same, same - last)
-            told = np.mean([self.idf.get(word, self.unknown) for word in words[first : last + 1]])
-            score = float((weight[same] / (1 + apart)).sum() * told)
+            weighted = np.mean(
+                [self.idf.get(word, self.unknown) for word in words[first : last + 1]]
+            )
+            score = float((weight[same] / (1 + apart)).sum() * weighted)
             if score > best:
                 best, found = score, (first, last)
         return found

@@ -45,13 +45,13 @@ def translation_section(evidence: Evidence) -> Section | None:
     raw = evidence.predictive().raw
     loss = (-raw[:, 0] / raw[:, 2]).double()
     sources = getattr(rows.source, "texts", None)
-    cells: list[list[Cell]] = []
+    rows_shown: list[list[Cell]] = []
     for row in loss.argsort(descending=True, stable=True)[:WORST].tolist():
         source = f"example {row}" if sources is None else printable(sources[row], LIMIT)
         given, text = printable(references[row], LIMIT), printable(found[row], LIMIT)
-        cells.append([source, given, text, float(loss[row])])
+        rows_shown.append([source, given, text, float(loss[row])])
     caption = "The references that the model finds least probable, in nats per token."
-    table = Table(["source", "reference", "translation", "nll"], cells, caption)
+    table = Table(["source", "reference", "translation", "nll"], rows_shown, caption)
     drawn = _alignment(evidence, rows)
     return Section("Texts", lead, [table] if drawn is None else [table, drawn])
 
@@ -102,7 +102,7 @@ def answer_section(evidence: Evidence) -> Section | None:
         f"{100 * float((f1 == 1).mean()):.1f} % of the answers have exactly the words of the given "
         f"ones, {100 * float((f1 == 0).mean()):.1f} % share no word with them."
     )
-    cells: list[list[Cell]] = [
+    rows_shown: list[list[Cell]] = [
         [
             printable(rows.questions[row], LIMIT),
             printable(rows.answers[row][0], 60),
@@ -114,7 +114,7 @@ def answer_section(evidence: Evidence) -> Section | None:
     ]
     caption = "The answers that the model finds least probable, in nats."
     names = ["question", "answer", "found", "context", "nll"]
-    return Section("Answers", lead, [Table(names, cells, caption)])
+    return Section("Answers", lead, [Table(names, rows_shown, caption)])
 
 
 class TranslationReport(OutcomeReport):
@@ -145,7 +145,7 @@ class TranslationReport(OutcomeReport):
         return evidence.predictive().raw[:, 2].double()
 
     def targets(self, evidence: Evidence) -> list[Any]:
-        """None: texts are no numbers."""
+        """None: texts are not numbers."""
         return []
 
     def words(self, evidence: Evidence, row: int) -> str | None:

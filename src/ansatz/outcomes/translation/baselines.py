@@ -45,7 +45,7 @@ class NearestTranslation:
 
 
 def nearest(likelihood: Likelihood, learn: Pairs) -> NearestTranslation | None:
-    """The nearest training sentence; None where sources are no texts."""
+    """The nearest training sentence; None where sources are not texts."""
     if not isinstance(learn.source, Texts) or not any(t.split() for t in learn.source.texts):
         return None
     return NearestTranslation(likelihood, learn)

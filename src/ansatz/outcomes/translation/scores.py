@@ -62,7 +62,8 @@ def bootstrap(
 
 def _metrics() -> tuple[Any, Any]:
     try:
-        from sacrebleu.metrics import BLEU, CHRF
+        from sacrebleu.metrics.bleu import BLEU
+        from sacrebleu.metrics.chrf import CHRF
     except ImportError:
         raise UsageError(
             "BLEU and chrF need the package sacrebleu: pip install 'ansatz-learn[text]'."

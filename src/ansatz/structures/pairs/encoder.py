@@ -102,7 +102,7 @@ def fit_encoder(
 ) -> PairEncoder:
     """An encoder of training pairs: joint tokens where texts are translated."""
     if rows.targets is None or not any(text.strip() for text in rows.targets.texts):
-        raise DataError("no pair has a text to learn from.")
+        raise DataError("no pair has a text to train on.")
     name, targets = structure_of_rows(rows.source), rows.targets.texts.tolist()
     texts = rows.source.texts.tolist() if isinstance(rows.source, Texts) else []
     kind, size = options.get("tokens") or "bpe", options.get("vocabulary") or VOCABULARY

@@ -173,5 +173,5 @@ class PairStructure(TensorStructure):
         return None, []
 
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
-        """None: a search is no graph."""
+        """None: a search is not a graph."""
         return None

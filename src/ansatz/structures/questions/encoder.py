@@ -58,11 +58,11 @@ class QuestionEncoder:
         ends = [0]
         for question, text in zip(rows.questions, rows.contexts, strict=True):
             asked = [self.codes.get(word, 1) for word in words_of(question).words]
-            told = [self.codes.get(word, 1) for word in words_of(text).words]
-            if not told:
+            read = [self.codes.get(word, 1) for word in words_of(text).words]
+            if not read:
                 raise DataError(f"the context of the question {question[:60]!r} holds no word.")
-            codes += [2, *asked, 3, *told]
-            context += [False] * (len(asked) + 2) + [True] * len(told)
+            codes += [2, *asked, 3, *read]
+            context += [False] * (len(asked) + 2) + [True] * len(read)
             ends.append(len(codes))
         offsets = torch.tensor(ends)
         return Ragged(torch.tensor(codes), offsets), Ragged(torch.tensor(context), offsets)
