@@ -8,8 +8,8 @@ registry = Registry(
         "vector": "ansatz.structures.vector.structure:Vector",
         "grid": "ansatz.structures.grid.structure:Grid",
         "sequence": "ansatz.structures.sequence.structure:SequenceStructure",
-        "masked_passage": "ansatz.structures.passage.masked:MaskedPassageStructure",
-        "passage": "ansatz.structures.passage.structure:PassageStructure",
+        "masked_passage": "ansatz.structures.sequence.passage.masked:MaskedPassageStructure",
+        "passage": "ansatz.structures.sequence.passage.structure:PassageStructure",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
