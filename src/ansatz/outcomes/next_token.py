@@ -1,4 +1,4 @@
-"""The next token of a text as outcome: language models."""
+"""The next token of a text, or a hidden one, as outcome: language models."""
 
 import math
 from collections.abc import Mapping
@@ -204,3 +204,18 @@ class NextToken(Outcome):
     def load(self, state: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         self.names, self.labels = list(state["names"]), labels_of(state)  # type: ignore[assignment]
         self.bytes = tensors.get("bytes")
+
+
+class MaskedToken(NextToken):
+    """Each hidden token of a passage, given all others."""
+
+    name: ClassVar[str] = "masked"
+    estimator: ClassVar[str] = "ansatz.estimators.language_model:LanguageModel"
+    report: ClassVar[str] = "ansatz.outcomes.report.language:MaskedReport"
+    solved: ClassVar[frozenset[str]] = frozenset()
+
+    def baselines(
+        self, structure: "Structure", likelihood: Likelihood, job: Job, seed: int
+    ) -> tuple[Mapping[str, Posterior], list[str]]:
+        """None: the constant model gives each token its frequency."""
+        return {}, []

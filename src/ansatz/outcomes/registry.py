@@ -8,7 +8,7 @@ registry = Registry(
         "number": "ansatz.outcomes.number:Number",
         "class": "ansatz.outcomes.classes:Classes",
         "survival": "ansatz.outcomes.survival:SurvivalTime",
-        "masked": "ansatz.outcomes.masked_token:MaskedToken",
+        "masked": "ansatz.outcomes.next_token:MaskedToken",
         "ranking": "ansatz.outcomes.ranking:Ranking",
         "language": "ansatz.outcomes.next_token:NextToken",
         "mask": "ansatz.outcomes.mask:Mask",

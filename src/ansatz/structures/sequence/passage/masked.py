@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from ansatz.data.sequences.masked_passages import MASK, MaskedPassages
 from ansatz.data.sequences.passages import Passages
-from ansatz.structures.passage.structure import PassageStructure
+from ansatz.structures.sequence.passage.structure import PassageStructure
 
 
 class MaskedPassageStructure(PassageStructure):

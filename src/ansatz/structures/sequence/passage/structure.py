@@ -29,8 +29,12 @@ from ansatz.fitting.tensor_structure import Read, ReadRows
 from ansatz.likelihoods import Likelihood
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
-from ansatz.structures.passage.encoder import PassageEncoder, load_encoder
-from ansatz.structures.passage.recipe import choose_passage_recipe, network_rate, network_shape
+from ansatz.structures.sequence.passage.encoder import PassageEncoder, load_encoder
+from ansatz.structures.sequence.passage.recipe import (
+    choose_passage_recipe,
+    network_rate,
+    network_shape,
+)
 from ansatz.structures.sequence.structure import SequenceStructure
 
 SMALL = 10_000_000  # characters below which they are the tokens
