@@ -37,7 +37,7 @@ SAMPLES = {  # outcome, estimator, rows, outcomes
     "cox": ("survival", SurvivalRegressor("cox", **QUICK), X, TIMES),
     "orders": ("ranking", Ranker(**QUICK), X, ORDERS),
     "masks": ("mask", Segmenter(network="linear_pixels", epochs=1), IMAGES, IMAGES > 0),
-    "tags": ("tag", Tagger(steps=2), [["a", "b"]] * N, [["X", "Y"]] * N),
+    "tags": ("tag", Tagger(steps=2, holdout=0), [[f"w{k}"] for k in range(N)], [["X"], ["Y"]] * 15),
 }
 every_sample = pytest.mark.parametrize("sample", SAMPLES)
 

@@ -29,6 +29,7 @@ SAMPLES = {  # structure, and examples as users hand them over
     "images": ("grid", RNG.normal(size=(N, 8, 8)).astype(np.float32)),
     "texts": ("sequence", TEXTS),
     "signals": ("sequence", SIGNALS),
+    "texts and numbers": ("joined", TABLE.assign(text=TEXTS)),
     "volumes": ("grid", RNG.normal(size=(N, 1, 6, 6, 6)).astype(np.float32)),
 }
 every_structure = pytest.mark.parametrize("name", structures.names())
