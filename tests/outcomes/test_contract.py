@@ -8,7 +8,16 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from ansatz import Classifier, Ranker, Regressor, Segmenter, SurvivalRegressor, outcomes, registry
+from ansatz import (
+    Classifier,
+    Ranker,
+    Regressor,
+    Segmenter,
+    SurvivalRegressor,
+    Tagger,
+    outcomes,
+    registry,
+)
 from ansatz.estimators.estimator import Estimator
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import take
@@ -28,6 +37,7 @@ SAMPLES = {  # outcome, estimator, rows, outcomes
     "cox": ("survival", SurvivalRegressor("cox", **QUICK), X, TIMES),
     "orders": ("ranking", Ranker(**QUICK), X, ORDERS),
     "masks": ("mask", Segmenter(network="linear_pixels", epochs=1), IMAGES, IMAGES > 0),
+    "tags": ("tag", Tagger(steps=2, holdout=0), [[f"w{k}"] for k in range(N)], [["X"], ["Y"]] * 15),
 }
 every_sample = pytest.mark.parametrize("sample", SAMPLES)
 

@@ -25,7 +25,7 @@ def read_tags(data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -
     """Sentences with a list of tags each.
 
     Args:
-        data: a file, a frame whose cells are lists, or a data set of sentences.
+        data: a file, a frame whose values are lists, or a data set of sentences.
         column_roles: the target names the column of tags: of CoNLL-U by its name (``upos``, the
             default), of other files by its number from 1; tokens are in the first.
         reader: the encoding.
@@ -95,7 +95,7 @@ def _one_column(target: str, tags: list[Any]) -> pd.DataFrame:
 
 
 def _frame(data: Any, target: str | None) -> Read:
-    """A table whose cells are lists: tokens in its first such column, else the target."""
+    """A table whose values are lists: tokens in its first such column, else the target."""
     if isinstance(data, str | Path):
         origin, frame, _ = read_texts(data)
     else:

@@ -2,10 +2,9 @@
 
 import hashlib
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import NDArray
 
@@ -15,6 +14,9 @@ from ansatz.data.keys import cell_keys, mix
 from ansatz.errors import DataError
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DAY = 86_400.0  # seconds
 
@@ -37,7 +39,7 @@ class Visits:
     spec = InputSpec.sequence(features=1)  # how many a network sees depends on the levels
     has_features = True
 
-    def __init__(self, frame: pd.DataFrame, offsets: Any) -> None:
+    def __init__(self, frame: "pd.DataFrame", offsets: Any) -> None:
         self.frame, self.offsets = frame, torch.as_tensor(offsets)
 
     def __len__(self) -> int:
@@ -73,13 +75,13 @@ class Visits:
 
 
 def in_order(
-    frame: pd.DataFrame, identifier: str, time: str | None, origin: str
-) -> tuple[pd.DataFrame, NDArray[np.int64], NDArray[np.float64] | None]:
+    frame: "pd.DataFrame", identifier: str, time: str | None, origin: str
+) -> "tuple[pd.DataFrame, NDArray[np.int64], NDArray[np.float64] | None]":
     """The rows of each sequence together and in the order of time, their offsets, their times."""
     missing = np.flatnonzero(frame[identifier].isna())
     if len(missing):
         raise DataError(f"{origin}, row {missing[0] + 1}: no value of '{identifier}' (--id).")
-    codes, _ = pd.factorize(frame[identifier])
+    codes, _ = frame[identifier].factorize()
     times = None if time is None else _times(frame[time], origin)
     keys = (codes,) if times is None else (times, codes)
     order = np.lexsort(keys)
@@ -97,7 +99,7 @@ def in_order(
     return frame.iloc[order], offsets, times
 
 
-def _times(column: pd.Series, origin: str) -> NDArray[np.float64]:
+def _times(column: "pd.Series", origin: str) -> NDArray[np.float64]:
     """Numbers as they are; dates as days."""
     if column.dtype.kind in "iuf":
         times = column.to_numpy(dtype=np.float64)

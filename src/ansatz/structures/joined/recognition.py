@@ -1,4 +1,4 @@
-"""Recognizes frames with a column of texts among others, by a look at their cells."""
+"""Recognizes frames with a column of texts among others, by a look at their values."""
 
 from pathlib import Path
 from typing import Any
