@@ -17,7 +17,9 @@ SHARED = {  # losses that are drawn together, for comparison
     "robust_losses": {"charbonnier", "cauchy", "geman_mcclure", "welsch"},
     "class_losses": {"cross_entropy", "focal"},
 }
-LOSSES = {"kl", "dice", "sum"}.union(*SHARED.values())  # the first: of too many numbers to draw
+LOSSES = {"autoregressive", "dice", "kl", "span", "sum"}.union(
+    *SHARED.values()
+)  # the first: of too many numbers to draw
 
 
 def drawn():

@@ -36,6 +36,7 @@ class Autoregressive(Likelihood):
     """
 
     name = "autoregressive"
+    has_distribution = False  # of a number: its probabilities are those of ``loss``
     least_loss = 0.0
 
     def __init__(self, *, label_smoothing: float = 0.1) -> None:

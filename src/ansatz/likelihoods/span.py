@@ -37,6 +37,7 @@ class Span(Likelihood):
     """
 
     name = "span"
+    has_distribution = False  # of a number: its probabilities are those of ``loss``
     event_ndim = 1
     least_loss = 0.0
 

@@ -83,10 +83,8 @@ from ansatz.networks.hugging_face import write_hugging_face as write_hugging_fac
 from ansatz.networks.bag import Bag as Bag
 from ansatz.networks.linear_text import LinearText as LinearText
 from ansatz.networks.text_cnn import TextCNN as TextCNN
-from ansatz.networks.beam_search import Written as Written
 from ansatz.networks.beam_search import beam_search as beam_search
 from ansatz.networks.encoder_decoder import EncoderDecoder as EncoderDecoder
-from ansatz.networks.teacher_forcing import TeacherForced as TeacherForced
 from ansatz.networks.seq2seq import Seq2Seq as Seq2Seq
 from ansatz.networks.pointer import Pointer as Pointer
 from ansatz.networks.window import LinearWindow as LinearWindow

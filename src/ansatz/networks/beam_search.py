@@ -30,7 +30,7 @@ def beam_search(
     had probability 1. One beam is the greedy choice of each token.
 
     Args:
-        network: a :class:`~ansatz.networks.TeacherForced` network, or any with ``boundary``,
+        network: a ``TeacherForced`` network, or any with ``boundary``,
             ``begin`` and ``step``.
         memory: what ``network.remember`` gave, of B sources.
         length: the greatest number of tokens, the last boundary not counted.

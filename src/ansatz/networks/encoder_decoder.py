@@ -41,7 +41,7 @@ class EncoderDecoder(TeacherForced):
     Args:
         inputs: ``InputSpec.joined(source=..., target=InputSpec.sequence(vocabulary=V))``; the
             source is a sequence of codes or numbers, or an image.
-        outputs: 3, see :class:`TeacherForced`.
+        outputs: 3, see ``TeacherForced``.
         width: numbers of a token inside.
         depth: blocks of the encoder, and of the decoder.
         heads: attentions of a block.

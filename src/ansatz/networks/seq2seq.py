@@ -39,7 +39,7 @@ class Seq2Seq(TeacherForced):
     Args:
         inputs: ``InputSpec.joined(source=..., target=InputSpec.sequence(vocabulary=V))``; the
             source is a sequence of codes or numbers, or an image.
-        outputs: 3, see :class:`TeacherForced`.
+        outputs: 3, see ``TeacherForced``.
         width: numbers of a token inside, and of the states.
         dropout: probability that a number of a token is dropped while training.
         generator: where weights are drawn from; torch's global one when not given.

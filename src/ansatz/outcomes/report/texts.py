@@ -12,7 +12,6 @@ from ansatz.figures.style import figure, to_svg
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import Estimate
 from ansatz.metrics.standard_error import mean_estimate
-from ansatz.outcomes.answer.outcome import spans_of, texts_of
 from ansatz.outcomes.answer.scores import word_f1
 from ansatz.outcomes.translation.scores import bootstrap, corpus_scores
 from ansatz.outcomes.translation.search import translations
@@ -94,7 +93,8 @@ def answer_section(evidence: Evidence) -> Section | None:
     rows: Any = evidence.job.rows
     if not len(rows) or rows.answers is None:
         return None
-    found = texts_of(rows, spans_of(evidence.model.posterior, rows))
+    outcome: Any = evidence.model.outcome
+    found = outcome.texts(evidence.model.posterior, rows)
     pairs = zip(found, rows.answers, strict=True)
     f1 = np.array([max(word_f1(t, a) for a in given) for t, given in pairs])
     loss = evidence.model.outcome.row_losses(evidence.predictive(), evidence.outcome)
