@@ -21,8 +21,8 @@ class WindowLevel(nn.Module):
     with the level :math:`\ell` and the unit :math:`u` of the window and the exposure E of each
     step. a, b, c and d, one for each output, are 0 until :meth:`settle` sets them.
     With an identity link the location has a = 1, b undoes the scale of the outcomes, and the
-    numbers of the dispersion have d = 1: softplus(f + log u) is near u exp(f). With a logarithmic link the
-    first number has b and c. Other numbers stay as they are.
+    numbers of the dispersion have d = 1: softplus(f + log u) is near u exp(f). With a logarithmic
+    link the first number has b and c. Other numbers stay as they are.
 
     Args:
         outputs: numbers of an answer, P for each of H steps.
