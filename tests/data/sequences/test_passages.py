@@ -1,7 +1,7 @@
 """Passages and windows: each token once, none from the future, pure in (seed, epoch, position)."""
 
 import torch
-from ansatz.data.sequences.windows import WindowSource
+from ansatz.data.sequences.passage_source import PassageSource
 from torch.testing import assert_close
 
 from ansatz.data.batch import UNLABELLED
@@ -35,7 +35,7 @@ def test_no_window_reaches_into_another_document():
     made = rows(documents=3)
     ends = (made.codes == 0).nonzero().flatten().tolist()
     assert len(ends) == 6  # each begins and ends with 0
-    for source in (WindowSource(made, 4), WindowSource(made, 4, shuffle=False)):
+    for source in (PassageSource(made, 4), PassageSource(made, 4, shuffle=False)):
         for batch in source.batches(0):
             inputs = batch.inputs.values[batch.inputs.mask]
             assert int((inputs == 0).sum()) <= len(batch.index)  # only to begin with
@@ -43,14 +43,14 @@ def test_no_window_reaches_into_another_document():
 
 def test_windows_in_order_hold_each_token_once():
     made = rows(documents=2)
-    batches = list(WindowSource(made, 4, shuffle=False).batches(0))
+    batches = list(PassageSource(made, 4, shuffle=False).batches(0))
     y = torch.cat([b.target[b.weight > 0] for b in batches])
     both = made.targets()
     assert torch.equal(y, both[both != UNLABELLED])
 
 
 def test_an_epoch_is_a_function_of_seed_epoch_and_position():
-    source, again = (WindowSource(rows(documents=2), 4, seed=3) for _ in "12")
+    source, again = (PassageSource(rows(documents=2), 4, seed=3) for _ in "12")
     full = list(source.batches(1))
     late = list(again.batches(1, start=2))
     assert len(full) == len(source) and len(late) == len(full) - 2
@@ -77,7 +77,7 @@ def masked(n=40):
 
 def test_masks_have_berts_shares_and_the_text_is_elsewhere():
     made = masked()
-    for batches in (WindowSource(made, 64, shuffle=s).batches(0) for s in (True, False)):
+    for batches in (PassageSource(made, 64, shuffle=s).batches(0) for s in (True, False)):
         found = [(b.inputs.values, b.target, b.weight, b.inputs.mask) for b in batches]
         found = [each for each in found if each[0].shape[1] == 32]
         x, y, w, m = (torch.cat([each[k] for each in found]) for k in range(4))
@@ -93,7 +93,7 @@ def test_masks_have_berts_shares_and_the_text_is_elsewhere():
 
 def test_masks_of_a_batch_are_a_function_of_its_position():
     made = masked(4)
-    full = list(WindowSource(made, 8, seed=1).batches(0))
-    late = list(WindowSource(made, 8, seed=1).batches(0, start=3))
+    full = list(PassageSource(made, 8, seed=1).batches(0))
+    late = list(PassageSource(made, 8, seed=1).batches(0, start=3))
     assert_close(full[3].inputs.values, late[0].inputs.values)
     assert_close(full[3].weight, late[0].weight)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ansatz.data.batch import UNLABELLED
 from ansatz.data.sequences.spelling import text_of
-from ansatz.data.sequences.windows import WindowSource
+from ansatz.data.sequences.passage_source import PassageSource
 from ansatz.figures.number_format import number, percent, with_error
 from ansatz.figures.section import Cell, Chapter, Figure, Section, Table, Text
 from ansatz.figures.style import LINEAR, MODEL, figure, to_svg
@@ -139,7 +139,7 @@ def _by_place(evidence: Evidence) -> tuple[NDArray[np.int64], NDArray[np.float64
     rows: Any = evidence.job.rows
     trained, likelihood = evidence.model.posterior.networks[0], evidence.likelihood
     places, found = [], []
-    for position, batch in enumerate(WindowSource(rows, 16, shuffle=False).batches(0)):
+    for position, batch in enumerate(PassageSource(rows, 16, shuffle=False).batches(0)):
         losses = likelihood.loss(trained(batch.inputs), batch.target)
         seen = batch.weight > 0
         places.append(torch.arange(seen.shape[1]).expand_as(seen)[seen])
