@@ -147,7 +147,7 @@ class LanguageModel(Estimator, without=_OF_TABLES):
             top_k: number of tokens to draw from; 0 for all.
             top_p: their least total probability.
             beams: above 1, the number of continuations that a beam search follows.
-            cache: False reads the text anew for each token: the same law, slower.
+            cache: False reads the text anew for each token: the same result, slower.
             random_state: seed of the draws.
         """
         if beams == 1:

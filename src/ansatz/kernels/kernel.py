@@ -17,6 +17,12 @@ class Kernel:
     Attributes:
         log: the logarithms of the parameters by name, tensors ``()`` or ``(D,)``, float64.
         names: of the parameters, in the order of :attr:`vector`.
+
+    Example:
+        >>> from ansatz.kernels import RBF
+        >>> kernel = 2.0 * RBF(length=[1.0, 3.0])
+        >>> kernel.names
+        ['0.variance', '1.length[0]', '1.length[1]']
     """
 
     def __init__(self, **parameters: float | Sequence[float] | Tensor) -> None:

@@ -34,6 +34,13 @@ class Process(NamedTuple):
         factor: ``(N, N)``, the Cholesky factor of :math:`K + \sigma^2 I`.
         solved: ``(N,)``, :math:`(K + \sigma^2 I)^{-1} y`.
 
+    Example:
+        >>> import torch
+        >>> from ansatz.kernels import RBF, condition
+        >>> process = condition(RBF(), 0.1, torch.zeros(1, 1), torch.ones(1))
+        >>> process.predict(torch.full((1, 1), 9.0))[1].round(decimals=4)  # far away: the prior's
+        tensor([1.], dtype=torch.float64)
+
     References:
         Rasmussen and Williams (2006), Gaussian Processes for Machine Learning, algorithm 2.1.
     """
@@ -53,7 +60,7 @@ class Process(NamedTuple):
 
 
 def factorise(matrix: Tensor) -> Tensor:
-    """The Cholesky factor of a covariance; equal rows are told apart by a little noise."""
+    """The Cholesky factor of a covariance; a little noise makes equal rows differ."""
     mean = float(matrix.diagonal().mean())
     for jitter in JITTERS:
         own = matrix if not jitter else matrix + jitter * mean * torch.eye(len(matrix)).to(matrix)

@@ -10,7 +10,7 @@ from ansatz.fitting.model import Model, Trained
 
 
 class Continuation:
-    """The law of the next token of a fitted model, from the state of its network.
+    """The probabilities of the next token by a fitted model, from the state of its network.
 
     A network with a limit to its positions reads the last tokens: past its length, the window moves
     on by quarters of it, with state or without it alike. Several networks are averaged.

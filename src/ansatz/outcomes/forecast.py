@@ -18,8 +18,8 @@ from ansatz.fitting.scores import evaluate_predictive
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.registry import registry as likelihood_registry
-from ansatz.outcomes.number import Number
 from ansatz.outcomes.path import copula_of
+from ansatz.outcomes.quantity import Quantity
 from ansatz.spec import TargetSpec
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ VALIDATION = 0.1  # of the steps, those before the test
 LEVEL = 0.9  # of the intervals whose coverage is a metric
 
 
-class Forecast(Number):
+class Forecast(Quantity):
     """The next H values of a series: H numbers at once, with every likelihood of numbers.
 
     A row is an origin in a series. Outcomes of training, validation and test do not overlap: a

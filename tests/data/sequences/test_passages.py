@@ -1,12 +1,12 @@
 """Passages and windows: each token once, none from the future, pure in (seed, epoch, position)."""
 
 import torch
-from ansatz.data.sequences.passage_source import PassageSource
 from torch.testing import assert_close
 
 from ansatz.data.batch import UNLABELLED
 from ansatz.data.sequences.documents import split_documents
 from ansatz.data.sequences.masked_passages import MASK, SHARE, MaskedPassages
+from ansatz.data.sequences.passage_source import PassageSource
 from ansatz.data.sequences.passages import passages
 from ansatz.data.sequences.tokens import Tokens
 

@@ -3,14 +3,16 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ansatz.data.sequences.times import Clock, read_times, to_steps
 from ansatz.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 NEIGHBOURS = "neighbours"  # the covariate that edges add
@@ -93,7 +95,7 @@ class Panel:
 
 
 def panel_of(
-    frame: pd.DataFrame,
+    frame: "pd.DataFrame",
     origin: str,
     *,
     time: str,
@@ -103,7 +105,7 @@ def panel_of(
     weights: str | None = None,
     known: Sequence[str] = (),
     drop: Sequence[str] = (),
-    edges: pd.DataFrame | None = None,
+    edges: "pd.DataFrame | None" = None,
 ) -> Panel:
     """Series of a table with a row for each step of each series.
 
@@ -177,7 +179,9 @@ def panel_of(
     return found
 
 
-def _series(frame: pd.DataFrame, id: str | None, origin: str) -> tuple[Any, list[Any]]:
+def _series(frame: "pd.DataFrame", id: str | None, origin: str) -> tuple[Any, list[Any]]:
+    import pandas as pd
+
     if id is None:
         return np.zeros(len(frame), dtype=np.int64), ["series"]
     missing = np.flatnonzero(frame[id].isna())
@@ -187,11 +191,13 @@ def _series(frame: pd.DataFrame, id: str | None, origin: str) -> tuple[Any, list
     return codes.astype(np.int64), list(names)
 
 
-def _is_number(column: pd.Series) -> bool:
+def _is_number(column: "pd.Series") -> bool:
     return column.dtype.kind in "iufb"
 
 
-def _numbers(frame: pd.DataFrame, name: str, origin: str) -> Array:
+def _numbers(frame: "pd.DataFrame", name: str, origin: str) -> Array:
+    import pandas as pd
+
     column = frame[name]
     if not _is_number(column):
         bad = pd.to_numeric(column, errors="coerce").isna() & column.notna()
@@ -209,14 +215,14 @@ def _numbers(frame: pd.DataFrame, name: str, origin: str) -> Array:
     return values
 
 
-def _codes(column: pd.Series) -> Array:
+def _codes(column: "pd.Series") -> Array:
     """Numbers as they are; words as the place of each in the order of all."""
     if _is_number(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     raise DataError(f"column '{column.name}': what is known ahead must be numbers.")
 
 
-def _exposure(frame: pd.DataFrame, name: str, origin: str) -> Array:
+def _exposure(frame: "pd.DataFrame", name: str, origin: str) -> Array:
     values = _numbers(frame, name, origin)
     bad = np.flatnonzero(~(values > 0))
     if len(bad):
@@ -227,7 +233,7 @@ def _exposure(frame: pd.DataFrame, name: str, origin: str) -> Array:
     return values
 
 
-def _add_neighbours(panel: Panel, edges: pd.DataFrame, origin: str) -> None:
+def _add_neighbours(panel: Panel, edges: "pd.DataFrame", origin: str) -> None:
     """The mean of the neighbours' targets (over their exposure) at each step, a covariate."""
     pairs = edges.iloc[:, :2]
     place: Mapping[str, int] = {str(name): k for k, name in enumerate(panel.names)}

@@ -152,7 +152,7 @@ def passages(
     """Cuts documents into passages.
 
     Args:
-        documents: the pieces of each document, with the part that they belong to.
+        documents: the parts of each document, with the part that they belong to.
         tokens: the map from text to codes.
         context: codes that a network reads at once.
         kind: of passages.

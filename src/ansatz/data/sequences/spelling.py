@@ -32,7 +32,7 @@ def text_of(tokens: Tokens, codes: Sequence[int]) -> str:
 
 
 def style(tokens: Tokens) -> str:
-    """What tokens are: bytes, characters, words or pieces of words."""
+    """What tokens are: bytes, characters, words or parts of words."""
     state: Any = tokens.state()
     before = state["pre_tokenizer"] or {}
     if "ByteLevel" in (before.get("type"), *(e["type"] for e in before.get("pretokenizers", ()))):

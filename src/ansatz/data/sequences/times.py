@@ -1,12 +1,14 @@
 """Times of a table as whole steps of one length, and what the calendar says of each step."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ansatz.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HOUR, DAY = 3_600.0, 86_400.0  # seconds
 _MONTHS = {1: 12, 3: 4, 12: 1}  # months in a step -> steps in a year
@@ -40,6 +42,8 @@ class Clock(NamedTuple):
 
     def times(self, steps: NDArray[np.int64]) -> Any:
         """The times of steps, numbers or dates."""
+        import pandas as pd
+
         if self.kind == "number":
             return self.first + steps * self.length
         start = pd.Timestamp(int(self.first))
@@ -51,6 +55,8 @@ class Clock(NamedTuple):
 
     def calendar(self, count: int) -> tuple[NDArray[np.float64], list[str]]:
         """What is known of the first ``count`` steps, ``(count, A)``, and the names."""
+        import pandas as pd
+
         if self.kind == "number" or not count:
             return np.zeros((count, 0)), []
         at = pd.DatetimeIndex(self.times(np.arange(count)))
@@ -74,8 +80,10 @@ def _wave(name: str, turns: NDArray[np.float64]) -> dict[str, NDArray[np.float64
     return {f"sin {name}": np.sin(angle), f"cos {name}": np.cos(angle)}
 
 
-def read_times(frame: pd.DataFrame, name: str, origin: str) -> pd.Series:
+def read_times(frame: "pd.DataFrame", name: str, origin: str) -> "pd.Series":
     """A column of times as numbers or dates; ``A+B`` adds the hours in B to the dates in A."""
+    import pandas as pd
+
     if name in frame.columns or "+" not in name:
         return _one_column(frame, name, origin)
     first, _, second = name.partition("+")
@@ -85,7 +93,7 @@ def read_times(frame: pd.DataFrame, name: str, origin: str) -> pd.Series:
     return date + pd.to_timedelta(hours, unit="h")
 
 
-def _one_column(frame: pd.DataFrame, name: str, origin: str) -> pd.Series:
+def _one_column(frame: "pd.DataFrame", name: str, origin: str) -> "pd.Series":
     if name not in frame.columns:
         known = ", ".join(map(str, frame.columns[:20]))
         raise DataError(f"{origin}: no column '{name}' for the time. Columns: {known}.")
@@ -108,7 +116,8 @@ def _one_column(frame: pd.DataFrame, name: str, origin: str) -> pd.Series:
     return found
 
 
-def _parse(text: pd.Series) -> pd.Series:
+def _parse(text: "pd.Series") -> "pd.Series":
+    import pandas as pd
     from pandas.tseries.api import guess_datetime_format
 
     form = guess_datetime_format(text.iloc[0])
@@ -118,8 +127,10 @@ def _parse(text: pd.Series) -> pd.Series:
     return found.dt.tz_localize(None) if getattr(found.dt, "tz", None) is not None else found
 
 
-def to_steps(times: pd.Series, series: NDArray[np.int64], name: str) -> tuple[Clock, Any]:
+def to_steps(times: "pd.Series", series: NDArray[np.int64], name: str) -> tuple[Clock, Any]:
     """The clock of some times and the step of each, ``(N,)``; ``series`` says whose they are."""
+    import pandas as pd
+
     order = np.lexsort((times.to_numpy(), series))
     inside = np.diff(series[order]) == 0
     if times.dtype.kind == "M":
@@ -148,7 +159,7 @@ def to_steps(times: pd.Series, series: NDArray[np.int64], name: str) -> tuple[Cl
     return Clock(kind, length, first * scale), whole.astype(np.int64)
 
 
-def _months(at: pd.DatetimeIndex, gaps: NDArray[np.float64]) -> tuple[Clock, Any] | None:
+def _months(at: "pd.DatetimeIndex", gaps: NDArray[np.float64]) -> tuple[Clock, Any] | None:
     """Steps of months, where no two times are closer than 28 days and all have the same day."""
     positive = gaps[gaps > 0]
     if not len(positive) or positive.min() < 28 * DAY or len(at.day.unique()) > 1:

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ansatz.data.batch import UNLABELLED
-from ansatz.data.sequences.spelling import text_of
 from ansatz.data.sequences.passage_source import PassageSource
+from ansatz.data.sequences.spelling import text_of
 from ansatz.figures.number_format import number, percent, with_error
 from ansatz.figures.section import Cell, Chapter, Figure, Section, Table, Text
 from ansatz.figures.style import LINEAR, MODEL, figure, to_svg

@@ -18,14 +18,13 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Notify, ReadAgain
-from ansatz.fitting.recipe import Recipe
+from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.request import settings_of
 from ansatz.fitting.tensor_structure import TensorStructure, read_for
 from ansatz.fitting.training import typed
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
-from ansatz.structures.sequence.recipe import choose_sequence_recipe
 from ansatz.structures.series.encoder import fit_window_encoder, load_window_encoder
 from ansatz.structures.series.start import settle_level, window_recipe
 from ansatz.training import Supervised
@@ -82,8 +81,9 @@ class SeriesStructure(TensorStructure):
     # Recipe and encoder.
 
     def recipe(self, facts: Facts) -> Recipe:
-        """That of sequences; the number of origins settles it."""
-        return choose_sequence_recipe(facts)
+        """At most five members; the number of origins settles the rest."""
+        base = default_recipe(facts)
+        return base.model_copy(update={"members": min(5, base.members)})
 
     def settle(
         self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]

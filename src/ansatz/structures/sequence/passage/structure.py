@@ -63,7 +63,7 @@ class PassageStructure(SequenceStructure):
     # Reading.
 
     def reader(self, request: Request) -> dict[str, Any]:
-        """Tokens are learned from the training part, so reading needs to know the split."""
+        """Tokens are built from the training part, so reading needs to know the split."""
         if request.options["folds"] is not None:
             raise UsageError("--folds does not go with language models: the test is the last part.")
         settings = request.settings()

@@ -1,4 +1,4 @@
-"""Numbers as outcomes: regression with any likelihood."""
+"""What outcomes of numbers have in common, whatever they are numbers of."""
 
 import warnings
 from collections.abc import Mapping
@@ -38,11 +38,9 @@ ELSEWHERE = {  # likelihoods of other outcomes -> what to take instead
 }
 
 
-class Number(Outcome):
-    """A number, several numbers at once, or a vector of them."""
+class Quantity(Outcome):
+    """A number, several numbers at once, or a vector of them: what outcomes of numbers share."""
 
-    name: ClassVar[str] = "number"
-    estimator: ClassVar[str] = "ansatz.estimators.regressor:Regressor"
     labels = None
     settings: ClassVar[frozenset[str]] = frozenset({"calibration"})
 
