@@ -59,7 +59,7 @@ def cut(patch, block_bytes=9_000, sampled=stream_rows.SAMPLED):
 
 def stream(path, column_roles=Y, *, options=None, likelihood="normal", sizes=None, **more):
     more = {
-        **column_roles.model_dump(exclude={"spellings"}),
+        **column_roles.model_dump(exclude={"spellings", "order"}),
         **more,
         "options": {**SMALL, **(options or {})},
     }
@@ -298,7 +298,7 @@ def test_the_likelihood_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(cs
 )
 def test_what_needs_all_rows_is_refused_in_one_line(csv, column_roles, options, message):
     with pytest.raises(UsageError, match=message) as caught:
-        ansatz.fit(csv, **column_roles.model_dump(exclude={"spellings"}), **options, stream=True)
+        ansatz.fit(csv, **column_roles.model_dump(exclude={"spellings", "order"}), **options, stream=True)
     assert "--no-stream" in str(caught.value) and "\n" not in str(caught.value)
 
 
