@@ -60,7 +60,8 @@ def _fit(name: str, seed: int) -> dict[str, Any]:
     seconds = time.process_time() - began
     unit = 1.0
     if goal.data == "etth1":  # standardised by the training rows
-        unit = float(load("etth1").frame["OT"][: ETT["parts"][0]].std(ddof=0))  # type: ignore[index]
+        unit = float(load("etth1").frame["OT"][: ETT["parts"][0]].std(ddof=0))
+    assert fit.split_problem is not None
     _, job, parts = fit.split_problem
     test = take(job, parts.test)
     served = fit.fitted.predictive(test.rows)
@@ -69,9 +70,9 @@ def _fit(name: str, seed: int) -> dict[str, Any]:
         losses = -distribution.log_prob(test.y)
     assert fit.metrics is not None
     crps = {
-        each: found["crps"] / unit
+        each: score / unit
         for each, found in {"linear": fit.linear, "constant": fit.constant, **fit.baselines}.items()
-        if found and found.get("crps") is not None
+        if found and (score := found.get("crps")) is not None
     }
     return {
         "crps": fit.metrics["crps"] / unit,  # type: ignore[operator]

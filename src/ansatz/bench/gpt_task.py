@@ -154,7 +154,7 @@ def hugging_face_trainer(task: GPTTask) -> Predict:
             use_cpu=True, report_to="none", logging_strategy="no", save_strategy="no",
             disable_tqdm=True,
         )  # fmt: skip
-        Trainer(network, settings, train_dataset=rows).train()  # type: ignore[arg-type]
+        Trainer(network, settings, train_dataset=rows).train()
     network.eval()
     return lambda codes: network(codes).logits
 

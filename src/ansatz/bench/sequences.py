@@ -96,7 +96,7 @@ def _gpt_step(options: BenchOptions) -> list[Finding]:
     trainers, missing = dict(TRAINERS), _without_transformers(["Hugging Face Trainer"])
     for name in missing:
         del trainers[name]
-    runs = {name: lambda train=train: train(task) for name, train in trainers.items()}  # type: ignore[misc]
+    runs = {name: lambda train=train: train(task) for name, train in trainers.items()}
     found = race(runs, rounds=options.rounds or 7, seed=options.seed, notify=options.notify)
     limit = {"plain torch": Bound(at_most=1.03), "Hugging Face Trainer": Bound(at_least=1.2)}
     facts = {"steps": task.steps}

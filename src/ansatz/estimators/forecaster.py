@@ -158,9 +158,7 @@ class Forecaster(Estimator, without=_OF_OTHERS):
         """
         return super().predict_dist(X, **options)
 
-    def interval(  # type: ignore[override]
-        self, X: Any = None, level: float = 0.9, **options: Any
-    ) -> NDArray[np.float64]:
+    def interval(self, X: Any = None, level: float = 0.9, **options: Any) -> NDArray[np.float64]:
         """Predicts an equal-tailed interval of each step, ``(n, H, 2)``.
 
         Args:
@@ -216,7 +214,7 @@ class Forecaster(Estimator, without=_OF_OTHERS):
         found: pd.DataFrame = self._outcome().table(self.model_, rows, levels, drawn)
         return found
 
-    def evaluate(  # type: ignore[override]
+    def evaluate(
         self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, **options: Any
     ) -> dict[str, float | None]:
         """Computes every metric over all origins of some series, rolling.

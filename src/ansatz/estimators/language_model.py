@@ -84,7 +84,7 @@ class LanguageModel(Estimator, without=_OF_TABLES):
         valid = np.flatnonzero(rows.part.numpy() == 1)
         return job._replace(valid=valid if len(valid) and not task.is_solved(job) else None)
 
-    def evaluate(  # type: ignore[override]
+    def evaluate(
         self,
         X: Any,
         y: Any = None,
@@ -151,7 +151,7 @@ class LanguageModel(Estimator, without=_OF_TABLES):
             random_state: seed of the draws.
         """
         if beams == 1:
-            given = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+            given: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
             return "".join(
                 self.stream(prompt, length, cache=cache, random_state=random_state, **given)
             )

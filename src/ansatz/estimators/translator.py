@@ -89,7 +89,7 @@ class Translator(Estimator, without=_OF_TABLES):
             )
         return Pairs(pairs.source, Texts(list(texts)))
 
-    def predict(self, X: Any, *, beams: int = 5) -> NDArray[Any]:
+    def predict(self, X: Any, *, beams: int = 5) -> NDArray[Any]:  # type: ignore[override]
         """Translates each source, ``(N,)`` texts.
 
         Args:

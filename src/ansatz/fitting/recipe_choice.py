@@ -131,7 +131,7 @@ def _scores(
     task: Task, recipe: Recipe, steps: int, part: Job, held_out: Job, likelihood: Likelihood
 ) -> NDArray[np.float64]:
     """Log scores of the held-out rows by one network of a recipe, trained for few steps."""
-    short = {"steps": steps, "members": 1, "folds": 0, "evaluations": EVALUATIONS}
+    short: dict[str, Any] = {"steps": steps, "members": 1, "folds": 0, "evaluations": EVALUATIONS}
     short |= {"patience": EVALUATIONS, "average": "ema"}
     plan = task.plan(recipe.model_copy(update=short), part)
     plan = plan._replace(trainer_options={**plan.trainer_options, "progress": 0})

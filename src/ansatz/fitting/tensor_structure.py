@@ -231,7 +231,7 @@ class TensorStructure(Structure):
         found: tuple[Tensor, ...] = encoder.inputs(rows, notes=[])
         return found
 
-    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch:
+    def batch(self, job: Job, encoder: Any, recipe: Recipe) -> Batch | None:
         inputs = self.inputs(encoder, job.rows)
         batch = Batch(inputs, job.y, job.weight, job.offset, job.index)
         return typed(batch, getattr(torch, recipe.dtype))
@@ -259,6 +259,7 @@ class TensorStructure(Structure):
 
     def source(self, job: Job, encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
         rows, recipe = self.batch(job, encoder, feed.recipe), feed.recipe
+        assert rows is not None
         if not feed.training:  # rows that are coupled are evaluated together
             return TensorSource(rows, 8_192 if feed.additive else len(rows.index), shuffle=False)
         return TensorSource(

@@ -29,7 +29,7 @@ class ProcessPosterior(Posterior):
 
     name: ClassVar[str] = "gp"
     keeps_rows: ClassVar[bool] = True
-    networks: tuple[Trained, ...] = ()  # type: ignore[assignment]  # of the contract, read only
+    networks: tuple[Trained, ...] = ()  # of the contract, read only
 
     def __init__(
         self, encoder: Encoder, process: Process, kernel: str, mean: float, scale: float

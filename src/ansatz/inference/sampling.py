@@ -275,7 +275,8 @@ def _starts(start: Tensor, shape: Shape | None, chains: int, seed: int) -> Tenso
     noise = torch.randn(chains, len(start), generator=draw, dtype=torch.float64)
     if shape is None:
         return start + 0.1 * torch.clamp(start.abs(), min=1.0) * noise
-    return shape.mode + 2 * noise @ torch.linalg.cholesky(shape.covariance).mT
+    root: Tensor = torch.linalg.cholesky(shape.covariance)
+    return shape.mode + 2 * noise @ root.mT
 
 
 def _first_metric(metric: str | Tensor, shape: Shape | None, size: int) -> Metric:

@@ -62,6 +62,7 @@ class Process(NamedTuple):
 def factorise(matrix: Tensor) -> Tensor:
     """The Cholesky factor of a covariance; a little noise makes equal rows differ."""
     mean = float(matrix.diagonal().mean())
+    factor: Tensor
     for jitter in JITTERS:
         own = matrix if not jitter else matrix + jitter * mean * torch.eye(len(matrix)).to(matrix)
         factor, failed = torch.linalg.cholesky_ex(own)

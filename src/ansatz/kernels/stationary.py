@@ -28,7 +28,7 @@ class Stationary(Kernel):
             whose length is large does not matter.
     """
 
-    def __init__(self, *, length: Lengths = 1.0, **others: float) -> None:
+    def __init__(self, *, length: Lengths = 1.0, **others: float | Tensor) -> None:
         super().__init__(length=length, **others)
 
     def with_inputs(self, features: int) -> Kernel:

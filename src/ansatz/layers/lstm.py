@@ -86,7 +86,7 @@ class LSTM(TorchRecurrent):
         if self.is_torchs:
             state = torch.lstm_cell(x, state, *self.weights)
         else:
-            state = self._variant(self._inputs(x), *state, self.weight_hh_l0.t())
+            state = self._variant(self._inputs(x), self.weight_hh_l0.t(), *state)
         return state, state[0]
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
@@ -94,7 +94,7 @@ class LSTM(TorchRecurrent):
             return self._run_torchs(x, state, mask)
         outputs, U = [], self.weight_hh_l0.t()
         for t, inputs in enumerate(self._inputs(x).unbind(1)):
-            new = self._variant(inputs, *state, U)
+            new = self._variant(inputs, U, *state)
             state = new if mask is None else keep(mask[:, t], new, state)
             outputs.append(new[0])
         return torch.stack(outputs, 1), state
@@ -115,7 +115,7 @@ class LSTM(TorchRecurrent):
             return linear(x, self.weight_ih_l0, self.bias)
         return self.norm_x(linear(x, self.weight_ih_l0)) + self.bias
 
-    def _variant(self, inputs: Tensor, h: Tensor, c: Tensor, U: Tensor) -> tuple[Tensor, Tensor]:
+    def _variant(self, inputs: Tensor, U: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
         z = torch.addmm(inputs, h, U) if self.norm_h is None else inputs + self.norm_h(h @ U)
         gates, g, o = z.split((2 * self.out_features, self.out_features, self.out_features), 1)
         if self.peephole is None:

@@ -40,7 +40,7 @@ class LinearJoined(nn.Module):
         if not self.spec.parts:
             raise UsageError("linear_joined needs inputs of several parts.")
         self.parts = nn.ModuleDict()
-        sizes = []
+        sizes: list[int] = []
         for name, part in self.spec.parts:
             made = _PLAIN.get(part.structure, _Columns)(part)
             sizes.append(made.size)
@@ -123,4 +123,8 @@ class _Pixels(nn.Module):
         return row, number, found[row, number]
 
 
-_PLAIN = {"vector": _Columns, "sequence": _Text, "grid": _Pixels}
+_PLAIN: dict[str, type[_Columns | _Text | _Pixels]] = {
+    "vector": _Columns,
+    "sequence": _Text,
+    "grid": _Pixels,
+}

@@ -163,7 +163,7 @@ class Window(nn.Module):
 
     def layer_groups(self) -> list[list[nn.Module]]:
         """Its layers from x to the outcome."""
-        last = [self.linear, *([self.output] if self.output is not None else [])]
+        last: list[nn.Module] = [self.linear, *([self.output] if self.output is not None else [])]
         return [*([layer] for layer in self.hidden), last]
 
     def forward(self, values: Tensor, ahead: Tensor, level: Tensor) -> Tensor:

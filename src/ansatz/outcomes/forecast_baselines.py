@@ -39,7 +39,8 @@ def fit_linear_window(
     recipe = recipe.model_copy(update={"weight_decay": 1e-2})
     plan = TrainingPlan(structure, "linear_window", {}, recipe, seed, {}, {"progress": 0})
     job = job._replace(trainer_options={})
-    return inference.create(DEFAULT).fit(plan, job, likelihood).posterior
+    found: Posterior = inference.create(DEFAULT).fit(plan, job, likelihood).posterior
+    return found
 
 
 def fit_baselines(likelihood: Likelihood, job: Job) -> tuple[Mapping[str, Posterior], list[str]]:

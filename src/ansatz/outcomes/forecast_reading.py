@@ -60,7 +60,7 @@ def windows_of(
             rows.parts = _parts(options["parts"])
     edges = options["edges"]
     rows.reading = {
-        "target": (column_roles.target or [None])[0],
+        "target": column_roles.target[0] if column_roles.target else None,
         "time": column_roles.time,
         "exposure": column_roles.exposure,
         "weights": column_roles.weights,

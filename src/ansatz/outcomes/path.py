@@ -60,7 +60,8 @@ def copula_of(predictive: Predictive, y: Tensor, weight: Tensor) -> Tensor | Non
     values, vectors = torch.linalg.eigh((found + found.T) / 2)
     found = (vectors * values.clamp(min=1e-6)) @ vectors.T
     scale = found.diagonal().sqrt()
-    return found / scale / scale.unsqueeze(1)
+    correlation: Tensor = found / scale / scale.unsqueeze(1)
+    return correlation
 
 
 def sample_paths(

@@ -27,7 +27,7 @@ def measure(
     found = {way.__name__: way(a, b) for way in (scan, loop, doubling_scan)}
     slopes = {name: torch.autograd.grad((weight * h).sum(), (a, b)) for name, h in found.items()}
     states = {name: h.detach() for name, h in found.items()}
-    size = float(max(weight.abs().max(), 1) * max(g.abs().max() for g in slopes["loop"]))
+    size = max(float(weight.abs().max()), 1.0) * max(float(g.abs().max()) for g in slopes["loop"])
     shifted = torch.cat([torch.ones_like(a[:, :1]), a[:, :-1]], 1)  # the factor of the step before
     c = [(normal(features).tanh(), normal(features)) for _ in range(3)]
     left, right = join(join(c[0], c[1]), c[2]), join(c[0], join(c[1], c[2]))

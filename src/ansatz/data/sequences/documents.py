@@ -23,12 +23,13 @@ def read_documents(
         text: the column of texts.
         options: of the reader; ``encoding`` for text.
     """
+    notes: list[str] = []
     if isinstance(data, str | PathLike) and _is_plain(Path(data)):
         path = checked_path(data)
         found = [decode(read_bytes(path), data, options.get("encoding"))]
-        origin, notes = str(data), []
+        origin = str(data)
     elif not isinstance(data, str | PathLike) and (isinstance(data, Texts) or is_texts(data)):
-        origin, found, notes = "the texts", Texts(getattr(data, "texts", data)).texts.tolist(), []
+        origin, found = "the texts", Texts(getattr(data, "texts", data)).texts.tolist()
     else:
         origin, frame, notes = read_texts(data, text, **options)
         name = text or _text_column(frame, origin)

@@ -255,10 +255,10 @@ def _add_neighbours(panel: Panel, edges: "pd.DataFrame", origin: str) -> None:
         grid[k, first : first + panel.lengths[k]] = rate[span]
     seen, filled = np.isfinite(grid), np.nan_to_num(grid)
     mean = np.full_like(grid, np.nan)
-    for k, its in enumerate(neighbours):
-        if its:
-            count = seen[its].sum(0)
-            mean[k] = np.where(count > 0, filled[its].sum(0) / np.maximum(count, 1), np.nan)
+    for k, near in enumerate(neighbours):
+        if near:
+            count = seen[near].sum(0)
+            mean[k] = np.where(count > 0, filled[near].sum(0) / np.maximum(count, 1), np.nan)
     column = np.concatenate(
         [mean[k, panel.starts[k] : panel.starts[k] + panel.lengths[k]] for k in range(len(panel))]
     )

@@ -1,7 +1,7 @@
 """Reads texts with the columns beside them: tables, JSON lines, folders of text files."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +18,14 @@ CLASS, TEXT = "class", "text"  # columns of a folder of text files
 
 
 def read_texts(
-    data: Any, text: str | None = None, **options: Any
+    data: Any, text: str | Sequence[str] | None = None, **options: Any
 ) -> "tuple[str, pd.DataFrame, list[str]]":
     """What errors call the data, a table with a column of texts, and notes.
 
     Args:
         data: a table's file, JSON lines, a folder of ``.txt`` by class, a data set's name or a
             frame.
-        text: the column of texts, which is read as text whatever it looks like.
+        text: the columns of texts, which are read as text whatever they look like.
         options: of :func:`~ansatz.data.read_table`.
     """
     from ansatz.data.registry import load, names
@@ -40,7 +40,8 @@ def read_texts(
         return str(data), _folder(path, options.get("encoding")), []
     if path.name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         return str(data), _json_lines(path, options.get("encoding")), []
-    table = read_table(data, **{"text": [text] if text else [], **options})
+    columns = [text] if isinstance(text, str) else list(text or ())
+    table = read_table(data, **{"text": columns, **options})
     return table.origin, table.frame, list(table.notes)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ class WordCodes:
         ]
 
     @classmethod
-    def learn(cls, words: Sequence[str], most: int = 30_000) -> "WordCodes":
+    def learn(cls, words: Iterable[str], most: int = 30_000) -> "WordCodes":
         """The parts of training words, the ``most`` frequent ones of each kind."""
         counts: list[Counter[str]] = [Counter() for _ in range(PARTS)]
         for word, count in Counter(words).items():

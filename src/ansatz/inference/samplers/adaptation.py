@@ -15,7 +15,7 @@ class StepSize(NamedTuple):
     log_step: Array | float
     log_average: Array | float
     error: Array | float
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which no state needs
     center: Array | float
 
     @property
@@ -62,7 +62,7 @@ def update_step_size(state: StepSize, acceptance: Array | float, target: float =
 class Moments(NamedTuple):
     """The running mean and scatter of positions (Welford)."""
 
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which no state needs
     mean: Array  # (D,)
     scatter: Array  # (D,) of the coordinates, or (D, D)
 

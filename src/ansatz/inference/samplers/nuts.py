@@ -201,10 +201,11 @@ def advance(
     values, gradients = density(torch.from_numpy(waiting.copy()))
     rows = gradients.numpy()
     for chain, value in enumerate(values.tolist()):
-        if asking[chain] is None:
+        asked = asking[chain]
+        if asked is None:
             continue
         try:
-            waiting[chain] = asking[chain].send((value, rows[chain]))
+            waiting[chain] = asked.send((value, rows[chain]))
         except StopIteration as done:
             ended(chain, done.value)
 
@@ -237,11 +238,11 @@ def step(
     """
     count = len(state.position)
     sizes = settings.step_size.double().expand(count).tolist()
-    metric = [each.double().numpy() for each in settings.metric]
+    inverse, root = (each.double().numpy() for each in settings.metric)
     seeds = torch.randint(2**62, (count,), generator=generator).tolist()
     arrays = [each.double().numpy() for each in state]
     asking: list[Asking | None] = [
-        path(Point(q, float(p), g), Paths(size, *metric, settings.max_depth), _rng(seed))
+        path(Point(q, float(p), g), Paths(size, inverse, root, settings.max_depth), _rng(seed))
         for q, p, g, size, seed in zip(*arrays, sizes, seeds, strict=True)
     ]
     waiting = np.stack([next(each) for each in asking if each is not None])

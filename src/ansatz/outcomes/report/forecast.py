@@ -116,7 +116,8 @@ def _bounds(likelihood: Any, raw: torch.Tensor, level: float) -> Any:
 
 def by_horizon(evidence: Evidence) -> Section:
     """Shows scores and coverage at each step ahead, and of each series."""
-    own, rows = _own(evidence), evidence.job.rows
+    own = _own(evidence)
+    rows: Any = evidence.job.rows
     likelihood, raw = evidence.predictive()
     bounds = _bounds(likelihood, raw, 0.9)
     y = evidence.outcome.numpy()
@@ -152,7 +153,7 @@ def by_horizon(evidence: Evidence) -> Section:
         Figure(drawing, "Scores and coverage at each step.", "Scores by step ahead."),
         Table(["step", *head], table, "By step ahead."),
     ]
-    names, series = np.array(rows.panel.names, dtype=object), rows.series  # type: ignore[attr-defined]
+    names, series = np.array(rows.panel.names, dtype=object), rows.series
     if len(np.unique(series)) > 1:
         means = {int(k): float(own.values[series == k].mean()) for k in np.unique(series)}
         worst = sorted(means, key=lambda k: -means[k])[:MOST_SERIES]

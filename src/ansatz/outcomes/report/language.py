@@ -30,9 +30,10 @@ _HERE = "ansatz.outcomes.report.language"
 def surprises(evidence: Evidence) -> Tensor:
     """-log p of each test token in nats, ``(N, S)``."""
     outcome: Any = evidence.model.outcome
-    return evidence.once(
+    found: Tensor = evidence.once(
         "surprises", lambda: outcome.surprise(evidence.predictive(), evidence.outcome)
     )
+    return found
 
 
 def text_section(evidence: Evidence) -> Section:

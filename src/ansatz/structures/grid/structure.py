@@ -124,7 +124,9 @@ class Grid(Structure):
         """The images that a column of a table names, beside the table's file."""
         folder, name = place[1], names[0]
         paths = frame[[name]].assign(**{name: [str(folder / str(p)) for p in frame[name]]})
-        like = {} if spec is None else {"size": spec.size, "channels": spec.features}
+        like: dict[str, Any] = (
+            {} if spec is None else {"size": spec.size, "channels": spec.features}
+        )
         return read_grids(paths, image=name, outcomes=False, **like).grids
 
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:

@@ -113,8 +113,13 @@ class JoinedTable(JoinedStructure):
         encoder: TableEncoder = model.encoder  # type: ignore[assignment]
         return self._read(data, model.column_roles or ColumnRoles(), how, (), encoder)
 
-    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Any:
+    def from_python(
+        self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None
+    ) -> Any:
         """A frame with a column of texts among others."""
+        if roles:
+            name, role = next(iter(roles.items()))
+            raise UsageError(f"a table with texts or images takes no {role}, got column '{name}'.")
         if isinstance(X, JoinedRows):
             return super().from_python(X, estimator=estimator, reset=reset)
         if not is_frame(X):
@@ -159,7 +164,8 @@ class TableEncoder(JoinedEncoder):
     @property
     def dtype(self) -> torch.dtype:
         """The type that all parts predict in."""
-        return min((each.dtype for each in self.parts.values()), key=lambda kind: kind.itemsize)
+        kinds: list[torch.dtype] = [each.dtype for each in self.parts.values()]
+        return min(kinds, key=lambda kind: kind.itemsize)
 
     @property
     def columns(self) -> list[Any]:

@@ -15,6 +15,7 @@ from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.tensor_structure import Read
 
 ANSWER = "answer"
+Asked = tuple[str, str, list[tuple[str, int]], str]
 
 
 def read_questions(data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any]) -> Read:
@@ -23,7 +24,8 @@ def read_questions(data: Any, column_roles: ColumnRoles, reader: Mapping[str, An
         raise DataError("questions are read from a JSON file; in Python: SpanFinder().fit(...).")
     text = decode(read_bytes(checked_path(data)), data, reader.get("encoding"))
     asked, notes = _asked(text, str(data)), []
-    contexts, questions, answers, names = ([each[k] for each in asked] for k in range(4))
+    contexts, questions = [each[0] for each in asked], [each[1] for each in asked]
+    answers, names = [each[2] for each in asked], [each[3] for each in asked]
     if not asked:
         raise DataError(f"{data} holds no questions.")
     known = [bool(each) for each in answers]
@@ -47,13 +49,13 @@ def read_questions(data: Any, column_roles: ColumnRoles, reader: Mapping[str, An
     return Read(str(data), rows, frame, target, tuple(notes))
 
 
-def _asked(text: str, origin: str) -> list[tuple[str, str, list[tuple[str, int]], str]]:
+def _asked(text: str, origin: str) -> list[Asked]:
     """(context, question, answers, name) of each question."""
     try:
         document = json.loads(text)
     except ValueError as error:
         raise DataError(f"{origin} is not JSON: {error}.") from None
-    found = []
+    found: list[Asked] = []
     try:
         for article in document["data"]:
             for paragraph in article["paragraphs"]:

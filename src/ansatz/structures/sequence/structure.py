@@ -299,9 +299,10 @@ def _filled(raw: Tensor, longest: int) -> Tensor:
     return torch.nn.functional.pad(raw, (0, 0, 0, longest - raw.shape[1]))
 
 
-def _several() -> Any:
+def _several() -> TensorStructure:
     """The structure of columns of several kinds."""
-    return structures.create(SEVERAL)
+    found: TensorStructure = structures.create(SEVERAL)
+    return found
 
 
 def _reading(model: Model) -> dict[str, Any]:

@@ -212,7 +212,8 @@ def _standard(
     if missing:
         raise DataError(f"the table has no column '{missing[0]}', which the model needs.")
     columns = values[:, [names.index(name) for name in wanted]]
-    return np.nan_to_num((_carried(columns, panel) - np.array(mean)) / np.array(scale))
+    found: Array = np.nan_to_num((_carried(columns, panel) - np.array(mean)) / np.array(scale))
+    return found
 
 
 def fit_window_encoder(rows: Windows, options: Mapping[str, Any]) -> WindowEncoder:
@@ -265,5 +266,7 @@ def _scale(columns: Array) -> list[float]:
 
 def load_window_encoder(state: Mapping[str, Any]) -> WindowEncoder:
     """The encoder of a saved model."""
-    given = {k: tuple(v) if isinstance(v, list) else v for k, v in state.items() if k != "kind"}
+    given: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in state.items() if k != "kind"
+    }
     return WindowEncoder(WindowState(**given))

@@ -46,7 +46,7 @@ def settle_level(network: nn.Module, encoder: WindowEncoder, job: Job, start: Su
         return
     assert start.shift is not None and start.scale is not None
     job, learned = thinned(job, STARTING), encoder.learned
-    found = encoder.inputs(job.rows).level
+    found = encoder.inputs(job.rows).level  # type: ignore[arg-type]
     kind = start.shift.dtype
     if learned.link == "identity":
         residual = job.y - found[:, :1] * learned.scale

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz import likelihoods, networks
-from ansatz.data import Column, as_frame, infer_columns
+from ansatz.data import Batch, Column, as_frame, infer_columns
 from ansatz.data.columns import plain_columns, stratum_codes
 from ansatz.data.source import Source
 from ansatz.errors import DataError, ModelError, UsageError
@@ -214,9 +214,13 @@ class Vector(TensorStructure):
         """Tensors in memory, or training rows from disk, in a new order each epoch."""
         recipe, stream = feed.recipe, job.rows.stream  # type: ignore[attr-defined]
         if feed.training and stream is not None:
-            return stream_source(
-                stream, encoder, feed, lambda part: self.batch(part, encoder, recipe)
-            )
+
+            def encode(part: Job) -> Batch:
+                batch = self.batch(part, encoder, recipe)
+                assert batch is not None
+                return batch
+
+            return stream_source(stream, encoder, feed, encode)
         return super().source(job, encoder, feed, options)
 
     def likelihood_scores(

@@ -124,8 +124,12 @@ class PassageStructure(SequenceStructure):
             rows = self._read(model, table).rows
         return TableParts(rows, rows if outcomes else None, None, None, None)
 
-    def from_python(self, X: Any, *, estimator: Any, reset: bool) -> Any:
+    def from_python(
+        self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None
+    ) -> Any:
         """Passages of texts; a fit learns tokens from those that train."""
+        if roles:
+            raise UsageError(f"{self.unit[1]} have no column '{next(iter(roles))}'.")
         rows = X.rows if isinstance(X, Read) else X
         if isinstance(rows, Passages):
             return rows
