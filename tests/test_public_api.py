@@ -21,6 +21,8 @@ PACKAGES = (
     "ansatz.figures",
     "ansatz.fitting",
     "ansatz.inference",
+    "ansatz.inference.samplers",
+    "ansatz.kernels",
     "ansatz.layers",
     "ansatz.likelihoods",
     "ansatz.linear",

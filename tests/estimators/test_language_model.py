@@ -82,7 +82,7 @@ def test_later_tokens_change_nothing(models):
 
 
 def test_accumulated_parts_are_one_batch_of_unequal_lengths():
-    from ansatz.data.sequences.windows import WindowSource
+    from ansatz.data.sequences.passage_source import PassageSource
 
     from ansatz.data.batch import take_rows
     from ansatz.data.sequences.passages import passages
@@ -92,7 +92,7 @@ def test_accumulated_parts_are_one_batch_of_unequal_lengths():
 
     tokens = Tokens.learn([TEXT], kind="char")
     rows = passages([[(TEXT[:n], 0)] for n in (9, 30, 4, 17)], tokens, 16)
-    (batch,) = WindowSource(rows, 8, dtype=torch.float64).batches(0)
+    (batch,) = PassageSource(rows, 8, dtype=torch.float64).batches(0)
     net = networks.create("mingru", rows.spec, tokens.size, each=True, width=8, dropout=0.0)
     objective = Supervised(Categorical(), axis=1)
 
