@@ -93,8 +93,9 @@ def test_a_refit_keeps_classes_that_it_has_not_seen():
 
 def test_refits_are_silent(capfd):
     x = np.arange(40.0).reshape(-1, 1)
-    model = Regressor(widths=(2,), epochs=1, verbose=2)
-    out_of_fold(model.task(x), model.read(x, x[:, 0]))
+    model = Regressor(widths=(2,), epochs=1, verbose=2).fit(x, x[:, 0])
+    assert capfd.readouterr() != ("", "")
+    assert out_of_fold(model.model_, model.read(x, x[:, 0]))
     assert capfd.readouterr() == ("", "")
 
 
@@ -102,5 +103,5 @@ def test_groups_stay_together():
     x = np.arange(20.0).reshape(-1, 1)
     model = Regressor(network="linear").fit(x, x[:, 0])
     job = model.read(x, x[:, 0])._replace(group=np.repeat(np.arange(5), 4))
-    for part in out_of_fold(model.model_.task, job):
+    for part in out_of_fold(model.model_, job):
         assert not set((part.outside // 4).tolist()) & set((part.inside // 4).tolist())

@@ -1,6 +1,9 @@
+import numpy as np
+import pandas as pd
 import torch
 from torch.testing import assert_close
 
+import ansatz
 from ansatz.outcomes.classes import find_temperature
 
 
@@ -26,3 +29,13 @@ def test_a_weight_of_two_is_the_row_twice():
 def test_impossible_classes_leave_it_finite():
     logits = torch.tensor([[0.0, -torch.inf], [0.0, -1.0]])
     assert 0 < find_temperature(logits, torch.tensor([1, 0]), torch.ones(2)) < 100
+
+
+def test_more_coefficients_than_a_class_allows_are_noted():
+    draw = np.random.default_rng(0)
+    x = draw.normal(size=(100, 8))
+    frame = pd.DataFrame(x).add_prefix("x").assign(y=(draw.uniform(size=100) < 0.5).astype(int))
+    how = {"target": "y", "network": "linear", "likelihood": "bernoulli"}
+    assert any("8 coefficients and" in note for note in ansatz.fit(frame, **how).notes)
+    fewer = ansatz.fit(frame[["x0", "x1", "y"]], **how).notes
+    assert not any("coefficients and" in note for note in fewer)

@@ -14,7 +14,7 @@ from ansatz.data import row_keys
 from ansatz.errors import ModelError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.job import Job
-from ansatz.fitting.options import FitOptions
+from ansatz.fitting.options import FitOptions, declared
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.recipe import one_line
 from ansatz.fitting.request import Request, validated
@@ -129,7 +129,9 @@ class Provenance(BaseModel):
         if is_old and isinstance(record.get("reader", {}), dict):
             record = dict(record)
             asked = {name: record.pop(name) for name in _ASKED if name in record}
-            asked |= record.pop("reader", {}) | (record.get("column_roles") or {})
+            roles = record.get("column_roles") or {}
+            known = declared(FitOptions)  # a role may have no option of its own
+            asked |= record.pop("reader", {}) | {n: c for n, c in roles.items() if n in known}
             record["request"] = {"network": record.get("network"), "x": "vector", **asked}
         if isinstance(record, dict) and isinstance(record.get("request"), dict):
             default = record.get("default_inference", DEFAULT)

@@ -55,6 +55,7 @@ class Classes(Outcome):
         self.log_weights: list[float] | None = None
         self.temperature = 1.0
         self.given = False  # classes named beforehand: rows need not show all of them
+        self.rarest: float | None = None  # training rows of the class that has fewest
 
     plural: ClassVar[str] = "classes"
     report: ClassVar[str] = "ansatz.outcomes.report.classes:ClassesReport"
@@ -205,6 +206,24 @@ class Classes(Outcome):
 
     def begin(self, likelihood: Likelihood, job: Job) -> None:
         self.temperature = 1.0
+        self.rarest = float(torch.bincount(job.y.long(), job.weight).min())
+
+    def notes(self, model: Model) -> list[str]:
+        """A warning of probabilities by more coefficients than the rows of a class allow.
+
+        References:
+            Peduzzi et al. (1996), A simulation study of the number of events per variable.
+        """
+        if not model.linear or model.task.settings.penalty is not None or self.rarest is None:
+            return []
+        count = model.linear[0].rank - model.linear[0].locations
+        if self.rarest >= 10 * count:
+            return []
+        return [
+            f"{count} coefficients and {self.rarest:.0f} rows of the rarest class: with fewer than "
+            "10 rows for each, probabilities without a penalty are too near 0 and 1 (--penalty "
+            "ridge)."
+        ]
 
     def finish(self, model: Model, job: Job) -> None:
         """Finds the temperature of losses that do not estimate P(y | x), out of fold."""
