@@ -914,6 +914,8 @@ TARGETS = {  # outcomes to fit a constant to
 }
 CLASSES = ("categorical", "cross_entropy", "focal", "ordinal")
 VECTORS = {
+    "autoregressive",  # a whole sequence
+    "span",  # two steps of a sequence
     "sum",
     "binomial",
     "beta_binomial",

@@ -26,11 +26,12 @@ from ansatz.spec import TargetSpec
 INF = math.inf
 
 
-OTHERS = {  # losses, classes, angles, outcomes of several numbers, wrappers
+OTHERS = {  # losses, classes, angles, outcomes of several numbers, of sequences, wrappers
     *("charbonnier", "cauchy", "geman_mcclure", "welsch"),
     *("mse", "mae", "huber", "tukey", "cross_entropy", "focal", "kl", "dice", "sum", "quantiles"),
     *("categorical", "ordinal", "von_mises", "binomial", "beta_binomial", "dirichlet"),
     *("multivariate_normal", "plackett_luce", "cox", "discrete_hazard", "censored", "truncated"),
+    *("autoregressive", "span"),
 }
 LIKELIHOODS = sorted(
     set(names()) - OTHERS
