@@ -63,7 +63,10 @@ DEEPER = (
     "vgg19",
 )  # the same code with other numbers
 SEQUENCES = ("bag", "bert", "distilbert", "gpt", "gru", "linear_text", "lru", "lstm")
-SEQUENCES += ("mingru", "minlstm", "rnn", "text_cnn", "transformer")
+SEQUENCES += ("mingru", "minlstm", "ngram", "rnn", "text_cnn", "transformer")
+PAIRS = ("encoder_decoder", "pointer", "seq2seq")
+SERIES = ("linear_window", "window")
+JOINED = ("joined", "linear_joined")
 VISION = ("vit_b_16", "vit_tiny")
 DENSE = ("attention_unet", "fcn", "linear_pixels", "sliding_window", "unet", "unet3d")
 every_network = pytest.mark.parametrize("name, options, spec", ROWS.values(), ids=ROWS)
@@ -79,8 +82,10 @@ def test_every_network_by_name_takes_tables_grids_or_sequences():
     assert set(networks.names()) == tables | grids | {*DEEPER} | {
         *DENSE,
         *SEQUENCES,
+        *PAIRS,
+        *SERIES,
         *VISION,
-        "joined",
+        *JOINED,
     }
 
 
