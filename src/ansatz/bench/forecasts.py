@@ -14,7 +14,7 @@ from ansatz.bench.record import repeated, run_facts
 SEEDS = 3
 ETT = {"target": "OT", "time": "date", "parts": [8640, 2880, 2880], "likelihood": "normal"}
 FLU = {
-    **{"target": "cases", "time": "week", "id": "district", "exposure": "population"},
+    **{"target": "cases", "time": "week", "identifier": "district", "exposure": "population"},
     **{"edges": "neighbours.csv", "likelihood": "negative_binomial", "test": 0.25},
 }
 BIKE = {
