@@ -202,7 +202,8 @@ def test_the_seasonal_naive_repeats_the_last_season():
     made = Forecaster("normal", horizon=30, window=48, steps=1).fit(TABLE, "load", time="date")
     rows = windows(horizon=30, length=48).with_link("identity")
     rows.season = 24
-    from ansatz.fitting.job import make_job
+    from ansatz.fitting.problem import structure_of
+from ansatz.fitting.job import make_job
 
     job = make_job(made.task(rows), rows, rows.outcomes(), reset=True)
     naive = NaiveForecast(Normal(), job, 24)
@@ -336,3 +337,8 @@ def test_the_commands_fit_forecast_and_report(tmp_path, capsys, few_baselines):
     assert run(["report", str(folder), "--out", str(page), "-q"]) == 0
     for title in ("Scores by horizon", "Skill against baselines", "Residual autocorrelation"):
         assert title in page.read_text("utf-8")
+
+
+def test_a_horizon_makes_series_of_a_table_with_identifiers():
+    options = {"identifier": "shop", "horizon": 4}
+    assert structure_of("sales.csv", None, options, "forecast") == "series"

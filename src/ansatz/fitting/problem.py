@@ -238,8 +238,9 @@ def structure_of(
     task: str | None = None,
 ) -> str:
     """Names the structure of data for a fit; a wrong name suggests the nearest right one."""
-    given = [outcomes.on_structure[task]] if task in outcomes.on_structure else []
-    given += [name for option, name in claims.items() if (options or {}).get(option) is not None]
+    if task in outcomes.on_structure and asked in (None, "auto"):
+        return outcomes.on_structure[task]
+    given = [name for option, name in claims.items() if (options or {}).get(option) is not None]
     return _structure(asked, given, recognizers, data)
 
 
