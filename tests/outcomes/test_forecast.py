@@ -16,6 +16,7 @@ from ansatz.data.sequences.panel import panel_of
 from ansatz.data.sequences.windows import Windows, WindowSource
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Predictive
+from ansatz.fitting.problem import structure_of
 from ansatz.likelihoods import Normal
 from ansatz.networks import WindowLevel
 from ansatz.outcomes.forecast_baselines import NaiveForecast, StateSpaceForecast
@@ -202,8 +203,7 @@ def test_the_seasonal_naive_repeats_the_last_season():
     made = Forecaster("normal", horizon=30, window=48, steps=1).fit(TABLE, "load", time="date")
     rows = windows(horizon=30, length=48).with_link("identity")
     rows.season = 24
-    from ansatz.fitting.problem import structure_of
-from ansatz.fitting.job import make_job
+    from ansatz.fitting.job import make_job
 
     job = make_job(made.task(rows), rows, rows.outcomes(), reset=True)
     naive = NaiveForecast(Normal(), job, 24)
