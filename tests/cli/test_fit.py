@@ -17,6 +17,7 @@ from ansatz.fitting.options import FitCommand, declared
 DOCUMENT = {
     "model", "structure", "network", "parameters", "likelihood", "inference", "rows", "metrics",
     "linear", "constant", "epochs", "seconds", "seed", "candidates", "log_likelihood",
+    "baselines",
 }  # fmt: skip
 
 

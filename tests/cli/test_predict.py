@@ -185,7 +185,7 @@ def test_works_without_home_in_a_read_only_folder_with_an_ascii_locale(
     process, saved, tmp_path, table_of
 ):
     (tmp_path / "neu für alle.csv").write_text("area,town\n1.5,Jena\n")
-    keep = {"PATH", "SYSTEMROOT", "OMP_NUM_THREADS"}
+    keep = {"PATH", "PYTHONPATH", "SYSTEMROOT", "OMP_NUM_THREADS"}  # the code under test
     bare = {key: value for key, value in os.environ.items() if key in keep}
     tmp_path.chmod(0o500)
     try:

@@ -40,11 +40,14 @@ def dataset_page(name: str) -> str:
 
 def _target(question: dict[str, Any]) -> str:
     """The target, and the other options that the data set brings."""
+    from ansatz.fitting.options import FitCommand, declared
+
+    flags = declared(FitCommand)
     words = ", ".join(question.get("target", ()))
     for option, value in question.items():
         if option == "options":
             words += "".join(f"; --set {key}={each}".lower() for key, each in value.items())
         elif option != "target":
-            listed = ",".join(value) if isinstance(value, list) else value
-            words += f"; --{option} {listed}"
+            listed = ",".join(map(str, value)) if isinstance(value, list) else value
+            words += f"; {flags[option].option.flag(option)} {listed}"
     return words.removeprefix("; ")
