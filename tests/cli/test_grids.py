@@ -23,6 +23,7 @@ from ansatz.spec import InputSpec
 DOCUMENT = {
     "model", "structure", "network", "parameters", "likelihood", "inference", "rows", "metrics",
     "linear", "constant", "epochs", "seconds", "seed", "candidates", "log_likelihood",
+    "baselines",
 }  # fmt: skip
 QUICK = ("--network", "linear", "--set", "epochs=2", "--quiet")
 NAMES = ("zero", "one", "two")

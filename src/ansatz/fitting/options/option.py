@@ -226,14 +226,19 @@ def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
 
 def refuse_weights_file(column: str) -> None:
     """Refuses a file of weights where a column of weights is meant."""
-    if Path(column).suffix.lower() in (".safetensors", ".pth", ".pt"):
+    if _is_weights_file(column):
         raise UsageError(f"--weights names a column; to begin with a file: --pretrained {column}.")
 
 
 def require_weights(path: str) -> None:
     """Refuses weights that are not there."""
     if not Path(path).exists():
-        raise ModelError(f"{path}: no such file or folder of weights. Check its name.")
+        kind = "file" if _is_weights_file(path) else "file or folder"
+        raise ModelError(f"{path}: no such {kind} of weights. Check its name.")
+
+
+def _is_weights_file(path: str) -> bool:
+    return Path(path).suffix.lower() in (".safetensors", ".pth", ".pt")
 
 
 def _json_value(text: str) -> Any:
