@@ -195,6 +195,16 @@ def test_frames_of_other_libraries_are_tables_too(mixed):
         assert_allclose(Regressor(**TINY).fit(other, number).predict(other), expected, rtol=1e-9)
 
 
+def test_a_column_of_texts_is_recognized_in_frames_of_other_libraries(mixed):
+    polars, pyarrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    frame, *_ = mixed
+    texts = frame.assign(said=[f"what the row {row} says in words" for row in range(len(frame))])
+    for convert in (pd.DataFrame, polars.from_pandas, pyarrow.Table.from_pandas):
+        assert Regressor().task(convert(texts)).structure.name == "joined"
+        assert Regressor().task(convert(frame)).structure.name == "vector"
+        assert Regressor().task(convert(texts[["said"]])).structure.name != "joined"
+
+
 @pytest.mark.parametrize(
     "change, says",
     [
