@@ -67,9 +67,14 @@ def test_an_image_beside_a_text_and_numbers(tmp_path):
     bodies = {"grid": {"width": 4}}
     settings = {**SETTINGS, "steps": 20, "bodies": bodies}
     fit = ansatz.fit(tmp_path / "r.csv", target="again", text_column="review", image="photo",
-                     options=settings, likelihood="bernoulli")  # fmt: skip
+                     options=settings, likelihood="bernoulli", out=tmp_path / "m")  # fmt: skip
     assert [name for name, _ in fit.fitted.encoder.spec.parts] == ["sequence", "grid", "vector"]
     assert fit.linear is not None
+    again = ansatz.load(tmp_path / "m")  # JSON on disk is sorted: grid, sequence, vector
+    assert again.model_.posterior.encoder.spec == fit.fitted.encoder.spec
+    frame["photo"] = [str(tmp_path / name) for name in frame["photo"]]
+    found, same = (each.predict_proba(frame) for each in (again, fit.model))
+    np.testing.assert_array_equal(found, same)
 
 
 def test_an_estimator_takes_a_frame_with_a_text():

@@ -85,7 +85,9 @@ class JoinedEncoder:
         return tuple(t.to(self.dtype) if t.is_floating_point() else t for t in found)
 
     def state(self) -> dict[str, Any]:
-        return {name: each.state() for name, each in self.parts.items()}
+        """The parts' own as JSON, and their order, which JSON on disk does not keep."""
+        states = {name: each.state() for name, each in self.parts.items()}
+        return {"order": list(self.parts), "parts": states}
 
 
 class JoinedStructure(TensorStructure):
@@ -132,7 +134,7 @@ class JoinedStructure(TensorStructure):
 
     def load_encoder(self, state: Mapping[str, Any]) -> JoinedEncoder:
         return JoinedEncoder(
-            {name: self._part(name).load_encoder(each) for name, each in state.items()}
+            {name: self._part(name).load_encoder(state["parts"][name]) for name in state["order"]}
         )
 
     def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:

@@ -139,8 +139,9 @@ class JoinedTable(JoinedStructure):
 
     def load_encoder(self, state: Mapping[str, Any]) -> Any:
         """The encoder of a saved model."""
-        made = super().load_encoder(state["parts"])
-        return TableEncoder(made.parts, Columns({n: list(c) for n, c in state["columns"].items()}))
+        made = super().load_encoder(state)
+        columns = {name: list(state["columns"][name]) for name in made.parts}
+        return TableEncoder(made.parts, Columns(columns))
 
 
 class MixedRows(JoinedRows):
@@ -174,4 +175,4 @@ class TableEncoder(JoinedEncoder):
 
     def state(self) -> dict[str, Any]:
         """All of it as JSON."""
-        return {"parts": super().state(), "columns": self.named.parts}
+        return {**super().state(), "columns": self.named.parts}
