@@ -161,7 +161,7 @@ def test_a_closed_pipe_ends_quietly(process):
 
 
 def test_works_without_home_locale_or_terminal(process, tmp_path):
-    keep = {"PATH", "SYSTEMROOT", "ANSATZ_DATA", "OMP_NUM_THREADS"}
+    keep = {"PATH", "PYTHONPATH", "SYSTEMROOT", "ANSATZ_DATA", "OMP_NUM_THREADS"}
     bare = {key: value for key, value in os.environ.items() if key in keep}
     done = process("--help", environment={**bare, "LANG": "C", "LC_ALL": "C"})
     assert done.status == 0 and "Usage: ansatz" in done.out and done.err == ""
