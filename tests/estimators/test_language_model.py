@@ -82,9 +82,8 @@ def test_later_tokens_change_nothing(models):
 
 
 def test_accumulated_parts_are_one_batch_of_unequal_lengths():
-    from ansatz.data.sequences.passage_source import PassageSource
-
     from ansatz.data.batch import take_rows
+    from ansatz.data.sequences.passage_source import PassageSource
     from ansatz.data.sequences.passages import passages
     from ansatz.data.sequences.tokens import Tokens
     from ansatz.likelihoods import Categorical
