@@ -298,7 +298,9 @@ def test_the_likelihood_is_chosen_on_a_sample_and_a_linear_model_fitted_to_it(cs
 )
 def test_what_needs_all_rows_is_refused_in_one_line(csv, column_roles, options, message):
     with pytest.raises(UsageError, match=message) as caught:
-        ansatz.fit(csv, **column_roles.model_dump(exclude={"spellings", "order"}), **options, stream=True)
+        ansatz.fit(
+            csv, **column_roles.model_dump(exclude={"spellings", "order"}), **options, stream=True
+        )
     assert "--no-stream" in str(caught.value) and "\n" not in str(caught.value)
 
 
