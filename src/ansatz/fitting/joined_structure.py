@@ -113,11 +113,6 @@ class JoinedStructure(TensorStructure):
         base: Recipe = self._part(name).recipe(facts._replace(spec=spec))
         return base.model_copy(update={"augment": False, "bins": 0})
 
-    def network_options(
-        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
-    ) -> dict[str, Any]:
-        return {}
-
     def encoder(
         self,
         rows: JoinedRows,

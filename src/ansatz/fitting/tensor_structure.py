@@ -23,6 +23,7 @@ from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem, check_known, check_outcomes
 from ansatz.fitting.proposal import Proposal, propose
+from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.task import TrainingPlan
@@ -158,7 +159,8 @@ class TensorStructure(Structure):
     ) -> ReadAgain:
         """All examples at once; those without a target are left out where they are evaluated."""
         column_roles = model.column_roles or ColumnRoles()
-        reader = {k: v for k, v in options.items() if k not in ("stream", "memory_limit")}
+        again = {**self.reading_of(model), **options}
+        reader = {k: v for k, v in again.items() if k not in ("stream", "memory_limit")}
         found = ReadRows(read_for(self, data, column_roles, reader))
         origin, frame = found.table.origin, found.table.frame
         for note in found.table.notes:
@@ -173,6 +175,11 @@ class TensorStructure(Structure):
             notify(f"{self.unit[1]} without the target, left out: {int((~known).sum())}.")
         check_known(model, frame[known], origin)
         return ReadRows(found.take(known))
+
+    def reading_of(self, model: Model) -> dict[str, Any]:
+        """The options of a fit with which other data of its kind are read too."""
+        asked = provenance_of(model)
+        return {} if asked is None else asked.asked.reader()
 
     def from_python(
         self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None
@@ -189,7 +196,7 @@ class TensorStructure(Structure):
         """Examples, outcomes, weights and offsets, by the column roles of the fit."""
         column_roles = model.column_roles
         assert column_roles is not None
-        found = read_for(self, table, column_roles, {})
+        found = read_for(self, table, column_roles, self.reading_of(model))
         y = column_roles.outcomes(found.frame) if outcomes else None
         weight, offset = column_roles.weight(found.frame), column_roles.offsets(found.frame)
         return TableParts(found.rows, y, weight, offset, column_roles.trial_counts(found.frame))

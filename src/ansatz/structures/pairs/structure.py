@@ -29,7 +29,6 @@ from ansatz.fitting.training import typed
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
-from ansatz.spec import InputSpec
 from ansatz.structures.pairs.encoder import PairEncoder, fit_encoder, load_encoder
 from ansatz.structures.pairs.reading import PART, read_pairs, require_target
 from ansatz.structures.pairs.recipe import choose_pair_recipe
@@ -70,6 +69,12 @@ class PairStructure(TensorStructure):
         made = super().problem(found, column_roles, **how)
         return made._replace(part=PART if PART in made.frame.columns else None)
 
+    def reading_of(self, model: Model) -> dict[str, Any]:
+        """Those of the fit but the file of its translations."""
+        found = super().reading_of(model)
+        found.pop("translation", None)
+        return found
+
     def as_rows(self, X: Any) -> Pairs:
         """Sources of any structure, without their texts."""
         if isinstance(X, Pairs):
@@ -84,12 +89,6 @@ class PairStructure(TensorStructure):
     def recipe(self, facts: Facts) -> Recipe:
         """By the number of pairs."""
         return choose_pair_recipe(facts)
-
-    def network_options(
-        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
-    ) -> dict[str, Any]:
-        """None: networks have defaults of their own."""
-        return {}
 
     def encoder(
         self, rows: Pairs, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]

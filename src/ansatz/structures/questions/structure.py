@@ -27,7 +27,6 @@ from ansatz.fitting.training import typed
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
-from ansatz.spec import InputSpec
 from ansatz.structures.questions.encoder import QuestionEncoder, load_encoder
 from ansatz.structures.questions.reading import read_questions
 
@@ -84,12 +83,6 @@ class QuestionStructure(TensorStructure):
             evaluations=30,
             patience=10,
         )
-
-    def network_options(
-        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
-    ) -> dict[str, Any]:
-        """None: networks have defaults of their own."""
-        return {}
 
     def encoder(
         self,

@@ -20,11 +20,10 @@ from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, near_columns
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Beginning, Facts, Feed, TableParts
+from ansatz.fitting.contracts.structure import Beginning, Facts, Feed
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem
-from ansatz.fitting.provenance import provenance_of
 from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import settings_of
@@ -34,7 +33,6 @@ from ansatz.fitting.tensor_structure import (
     ReadRows,
     TensorStructure,
     answer_of,
-    read_for,
 )
 from ansatz.fitting.training import begin_with_rows, typed
 from ansatz.likelihoods import Likelihood
@@ -114,16 +112,9 @@ class SequenceStructure(TensorStructure):
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
     ) -> ReadAgain:
         """Reads the column that the fit read."""
-        again = {**_reading(model), **options}
-        made = super().read_again(model, data, outcomes=outcomes, options=again, notify=notify)
+        made = super().read_again(model, data, outcomes=outcomes, options=options, notify=notify)
         identifier = model.column_roles and model.column_roles.identifier
         return LongRows(made.table, identifier) if identifier else made
-
-    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
-        """Texts, outcomes, weights and offsets, by the column roles of the fit."""
-        column_roles = model.column_roles or ColumnRoles()
-        table = read_for(self, table, column_roles, _reading(model))
-        return super().from_table(model, table, outcomes=outcomes)
 
     def as_rows(self, X: Any) -> Any:
         """Lists of texts, arrays ``(N, T, D)``, lists of arrays ``(T_i, D)``."""
@@ -147,12 +138,6 @@ class SequenceStructure(TensorStructure):
     def recipe(self, facts: Facts) -> Recipe:
         """By the number of sequences."""
         return choose_sequence_recipe(facts)
-
-    def network_options(
-        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
-    ) -> dict[str, Any]:
-        """None: networks have defaults of their own."""
-        return {}
 
     def encoder(
         self, rows: Any, weight: NDArray[np.float64], recipe: Recipe, options: Mapping[str, Any]
@@ -303,11 +288,6 @@ def _several() -> TensorStructure:
     """The structure of columns of several kinds."""
     found: TensorStructure = structures.create(SEVERAL)
     return found
-
-
-def _reading(model: Model) -> dict[str, Any]:
-    asked = provenance_of(model)
-    return {} if asked is None else asked.asked.reader()
 
 
 def _text_column(frame: Any, column_roles: ColumnRoles, origin: str) -> str:

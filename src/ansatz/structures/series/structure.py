@@ -11,20 +11,16 @@ from ansatz.data import Batch
 from ansatz.data.sequences.windows import Windows, WindowSource
 from ansatz.data.source import Source
 from ansatz.errors import UsageError
-from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
-from ansatz.fitting.contracts.structure import Facts, Feed, TableParts
+from ansatz.fitting.contracts.structure import Facts, Feed
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
-from ansatz.fitting.provenance import provenance_of
-from ansatz.fitting.read_again import Notify, ReadAgain
 from ansatz.fitting.recipe import Recipe, default_recipe
 from ansatz.fitting.request import settings_of
-from ansatz.fitting.tensor_structure import TensorStructure, read_for
+from ansatz.fitting.tensor_structure import TensorStructure
 from ansatz.fitting.training import typed
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
-from ansatz.spec import InputSpec
 from ansatz.structures.series.encoder import fit_window_encoder, load_window_encoder
 from ansatz.structures.series.start import settle_level, window_recipe
 from ansatz.training import Supervised
@@ -61,19 +57,6 @@ class SeriesStructure(TensorStructure):
             raise UsageError("series are read by --horizon, or by a Forecaster.")
         return X
 
-    def read_again(
-        self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Notify
-    ) -> ReadAgain:
-        """Reads the series as the fit did."""
-        again = {**_reading(model), **options}
-        return super().read_again(model, data, outcomes=outcomes, options=again, notify=notify)
-
-    def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
-        """Windows and outcomes, by the column roles of the fit."""
-        column_roles = model.column_roles or ColumnRoles()
-        table = read_for(self, table, column_roles, _reading(model))
-        return super().from_table(model, table, outcomes=outcomes)
-
     def summary(self, model: Model) -> Summary | str:
         """The size of the network."""
         return summary(model.posterior.networks[0].network, model.encoder.spec)
@@ -90,12 +73,6 @@ class SeriesStructure(TensorStructure):
     ) -> Recipe:
         """Some twenty passes over the origins."""
         return window_recipe(recipe, job)
-
-    def network_options(
-        self, network: str | nn.Module, recipe: Recipe, spec: InputSpec | None
-    ) -> dict[str, Any]:
-        """None: networks have defaults of their own."""
-        return {}
 
     def encoder(
         self, rows: Any, weight: NDArray[Any], recipe: Recipe, options: Mapping[str, Any]
@@ -152,8 +129,3 @@ class SeriesStructure(TensorStructure):
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
         """None: windows are made outside a graph."""
         return None
-
-
-def _reading(model: Model) -> dict[str, Any]:
-    asked = provenance_of(model)
-    return {} if asked is None else asked.asked.reader()
