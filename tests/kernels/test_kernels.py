@@ -181,3 +181,10 @@ def test_a_kernel_shows_its_parameters():
         "Constant(variance=2) * RBF(length=[1, 2])"
     )
     assert math.isclose(kernels.create("rbf", length=3.0).log["length"].exp(), 3.0)
+
+
+def test_the_parts_of_a_sum_have_their_gradients_by_name():
+    kernel, x = 2.0 * kernels.RBF(length=LENGTHS) + kernels.White(), rows(6)
+    found = kernel.backward(x, torch.ones(6, 6).double())
+    assert list(found) == kernel.names
+    assert_close(torch.stack(list(found.values())), kernel.gradient(x, torch.ones(6, 6).double()))

@@ -2,13 +2,14 @@
 
 import copy
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 
-class Kernel:
+class Kernel(ABC):
     r"""A positive definite function :math:`k(x, x')` with positive parameters :math:`\phi`.
 
     A kernel of one's own defines ``matrix``, ``diagonal`` and ``backward``. ``+`` and ``*`` make
@@ -36,6 +37,7 @@ class Kernel:
 
     # What a kernel defines.
 
+    @abstractmethod
     def matrix(self, x: Tensor, other: Tensor | None = None) -> Tensor:
         """The values of all pairs, ``(N, M)``; of x with itself where there is no other.
 
@@ -43,12 +45,12 @@ class Kernel:
             x: ``(N, D)``.
             other: ``(M, D)``; None is x, the same rows.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def diagonal(self, x: Tensor) -> Tensor:
         """k(x, x) of each row, ``(N,)``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def backward(self, x: Tensor, weight: Tensor) -> dict[str, Tensor]:
         r"""The gradient :math:`\sum_{ij} W_{ij}\, \partial k(x_i, x_j) / \partial \log \phi`.
 
@@ -56,7 +58,6 @@ class Kernel:
             x: ``(N, D)``.
             weight: ``(N, N)``, W.
         """
-        raise NotImplementedError
 
     # What follows.
 
@@ -158,6 +159,9 @@ class _Pair(Kernel):
         count = len(self.first.vector)
         first, second = vector[:count], vector[count:]
         return type(self)(self.first.with_vector(first), self.second.with_vector(second))
+
+    def backward(self, x: Tensor, weight: Tensor) -> dict[str, Tensor]:
+        return dict(zip(self.names, self.gradient(x, weight), strict=True))
 
     def with_inputs(self, features: int) -> Kernel:
         return type(self)(*(each.with_inputs(features) for each in self.parts))

@@ -1,6 +1,7 @@
 """Kernels of the distance between two inputs, one length for all inputs or one for each."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -36,13 +37,13 @@ class Stationary(Kernel):
         lengths = {**self.log, "length": length.expand(features).clone()}
         return type(self)(**{name: each.exp() for name, each in lengths.items()})
 
+    @abstractmethod
     def value(self, s: Tensor) -> Tensor:
         """f(s)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def slope(self, s: Tensor) -> Tensor:
         """f'(s); any number where s is 0, as it is multiplied by a distance of 0 there."""
-        raise NotImplementedError
 
     def others(self, s: Tensor, weight: Tensor) -> dict[str, Tensor]:
         """The gradient in further parameters."""

@@ -1,5 +1,6 @@
 """Simple taggers to stand beside a network: what a word or a step says alone."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ansatz.fitting.contracts.inference import Predictive
 from ansatz.fitting.job import Job
 
 
-class StepwisePosterior:
+class StepwisePosterior(ABC):
     """Log probabilities of the tags of each step, whatever stands around it."""
 
     def __init__(self, job: Job) -> None:
@@ -24,11 +25,11 @@ class StepwisePosterior:
         weight = job.weight.double().unsqueeze(1) * known
         self._fit(job.rows, job.y[inside].clamp(min=0), weight[inside])
 
-    def _fit(self, rows: Any, y: Tensor, weight: Tensor) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _fit(self, rows: Any, y: Tensor, weight: Tensor) -> None: ...
 
-    def _logits(self, rows: Any) -> Tensor:
-        raise NotImplementedError
+    @abstractmethod
+    def _logits(self, rows: Any) -> Tensor: ...
 
     def predictive(
         self, rows: Any, offset: Tensor | None = None, *, notes: list[str] | None = None
