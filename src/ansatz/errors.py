@@ -50,6 +50,10 @@ class NumericalError(AnsatzError, ArithmeticError):
     exit_status = 6
 
 
+class ConvergenceError(NumericalError):
+    """Draws of chains that disagree, on which nothing should rest (exit status 6)."""
+
+
 class BusyError(AnsatzError):
     """Another process is writing there (exit status 7)."""
 

@@ -27,6 +27,11 @@ class Arguments(TypedDict, total=False):
             training is set, else one network; ``"point"``: one weight vector, the penalised
             maximum-likelihood estimate; ``"ensemble"``: the mixture of several that stop on
             different rows.
+        inference_options: options of the inference, like ``{"chains": 2, "draws": 500}`` of
+            ``"nuts"``.
+        priors: laws by name, like ``{"sigma": "half_cauchy(2)"}``: of ``coefficients``,
+            ``intercept``, a column, ``sigma``, ``sd`` or ``correlation``.
+        random: terms that vary between groups, like ``["days|subject"]``.
         members: networks of an ensemble; ten if not given, five beyond 50,000 rows.
         calibration: share of the rows that conformal intervals are measured on.
         widths: hidden units per layer.
@@ -100,6 +105,9 @@ class Arguments(TypedDict, total=False):
     x: str
     network: str | nn.Module
     inference: str
+    inference_options: Mapping[str, Any] | None
+    priors: Mapping[str, str] | None
+    random: str | Sequence[str] | None
     members: int | None
     calibration: float | None
     widths: Sequence[int] | None

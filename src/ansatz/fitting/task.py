@@ -1,6 +1,7 @@
 """The task of a fit: one choice on each axis, with its settings."""
 
 import copy
+import difflib
 import inspect
 import math
 from collections.abc import Mapping
@@ -69,10 +70,26 @@ class TrainingPlan(NamedTuple):
 
 
 _FIELDS = {  # arguments of an estimator that are fields of their own
-    *("likelihood", "likelihood_options", "network", "network_options", "inference"),
+    *("likelihood", "likelihood_options", "network", "network_options"),
+    *("inference", "inference_options"),
     *("random_state", "n_jobs", "device", "time_limit", "verbose"),
 }
+_OWN_ARGUMENTS = {"members", "priors", "random"}  # of inferences, which estimators have
 ARGUMENTS = _FIELDS | {"x"}  # of estimators that no owner of options declares
+
+
+def _of_inference(given: Any) -> dict[str, Any]:
+    """Options of the inference from their mapping; unknown ones are refused."""
+    if not isinstance(given or {}, Mapping):
+        raise UsageError(f"inference_options must map names to values, got {given!r}.")
+    known = settings_of("inference") - _OWN_ARGUMENTS
+    odd = [name for name in given or {} if name not in known]
+    if odd:
+        near = difflib.get_close_matches(str(odd[0]), known, n=1)
+        hint = f"Did you mean '{near[0]}'? " if near else ""
+        listed = ", ".join(sorted(known))
+        raise UsageError(f"'{odd[0]}' is not an option of an inference. {hint}Known: {listed}.")
+    return dict(given or {})
 
 
 _REGISTRIES = {
@@ -137,7 +154,10 @@ class Settings:
             given["inference"],
             given.get("likelihood_options") or {},
             given.get("network_options") or {},
-            {name: value for name, value in given.items() if name not in _FIELDS},
+            {
+                **{name: value for name, value in given.items() if name not in _FIELDS},
+                **_of_inference(given.get("inference_options")),
+            },
             given["random_state"],
             given["device"],
             given["time_limit"],
@@ -148,8 +168,11 @@ class Settings:
     @property
     def arguments(self) -> dict[str, Any]:
         """The settings as arguments of an estimator."""
+        apart = settings_of("inference") - _OWN_ARGUMENTS
+        mine = {name: value for name, value in self.options.items() if name in apart}
         return {
-            **self.options,
+            **{name: value for name, value in self.options.items() if name not in apart},
+            "inference_options": mine or None,
             "likelihood": self.likelihood,
             "likelihood_options": dict(self.likelihood_options) or None,
             "network": self.network,
@@ -437,7 +460,7 @@ class Task(NamedTuple):
 
 _LIKELIHOOD, _NETWORK = "likelihood.", "network."  # before keys of their options
 _OF_LINEAR = {"class_weight", "classes", "errors", "formula", "impute", "layout", "link"}
-_OF_LINEAR |= {"penalty", "prior", "unranked"}
+_OF_LINEAR |= {"penalty", "prior", "unranked", *settings_of("inference") - {"members"}}
 
 
 def task_of(request: Request, problem: "Problem") -> Task:

@@ -10,6 +10,7 @@ from ansatz.inference.convergence import ess_mean as ess_mean
 from ansatz.inference.convergence import ess_tail as ess_tail
 from ansatz.inference.convergence import mcse_mean as mcse_mean
 from ansatz.inference.convergence import r_hat as r_hat
+from ansatz.inference.priors import Prior as Prior
 from ansatz.inference.registry import create as create
 from ansatz.inference.registry import names as names
 from ansatz.inference.registry import register as register

@@ -11,6 +11,7 @@ from ansatz.fitting.options.option import (
     RUN,
     TRAINING,
     Option,
+    read_priors,
     read_settings,
     refuse_weights_file,
     words,
@@ -81,12 +82,56 @@ class TunedPlaceOptions(TypedDict, total=False):
     ]
 
 
-class InferenceSettings(TypedDict, total=False):
+class PosteriorOptions(TypedDict, total=False):
+    """The prior and the varying terms of a posterior."""
+
+    priors: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "Prior of a posterior: coefficients, intercept, a column, sigma, sd or correlation, "
+            "and a law: --prior 'sigma=half_cauchy(2)'. May be repeated.",
+            MODEL,
+            default={},
+            flags=("--prior",),
+            metavar="NAME=LAW",
+            reads=list[str],
+            parse=read_priors,
+        ),
+    ]
+    random: Annotated[
+        str | Sequence[str] | None,
+        Option(
+            "A term that varies between groups: '1|subject', 'days|subject' (correlated) or "
+            "'days||subject'. May be repeated.",
+            MODEL,
+            default=[],
+            metavar="TERMS|GROUP",
+            reads=list[str],
+            listed=True,
+        ),
+    ]
+
+
+class InferenceSettings(PosteriorOptions, total=False):
     """The options of inferences."""
 
     members: Annotated[int, Option("Networks of the ensemble.")]
     kernel: Annotated[str, Option("Of a Gaussian process (ansatz list kernels): matern52.")]
     restarts: Annotated[int, Option("Beginnings of the search for a kernel's parameters: 3.")]
+    inducing: Annotated[int, Option("Inducing rows of a Gaussian process of many rows: 512.")]
+    chains: Annotated[int, Option("Chains of a sampler: 4.")]
+    warmup: Annotated[int, Option("Draws that a sampler learns from: 1000; networks 500.")]
+    draws: Annotated[int, Option("Draws of each chain: 1000; networks 500.")]
+    thin: Annotated[int, Option("One of this many draws is kept: 1; networks keep 100 a chain.")]
+    target_accept: Annotated[float, Option("Acceptance that step sizes are adapted to: 0.8.")]
+    max_depth: Annotated[int, Option("Doublings of a path of nuts at most: 10.")]
+    metric: Annotated[str, Option("auto, dense or diagonal; auto is dense to 500 parameters.")]
+    step_size: Annotated[float, Option("Of sgld and sghmc: 1e-4, by a cosine in each cycle.")]
+    friction: Annotated[float, Option("Of sghmc: 0.1.")]
+    cycles: Annotated[int, Option("Cycles of the step size of sgld and sghmc: 4.")]
+    curvature: Annotated[str, Option("Of laplace: kron, full or diag.")]
+    subset: Annotated[str, Option("Weights that laplace is about: all, or those of the last map.")]
+    samples: Annotated[int, Option("Draws of dropout, swag, vi and laplace: 100.")]
 
 
 _OUTCOME: Any = {"panel": MODEL, "metavar": "COL", "limits": {"min_length": 1}}
@@ -199,8 +244,8 @@ class AxesOptions(TypedDict, total=False):
     inference: Annotated[
         str,
         Option(
-            "How sure you need to be: point or ensemble. Default: an ensemble for tables of 100 to "
-            "1,000 training rows, where no option of the training is set; else point.",
+            "How sure you need to be (ansatz list inferences). Default: an ensemble for tables of "
+            "100 to 1,000 training rows, where no option of the training is set; else point.",
             MODEL,
             default="auto",
             metavar="NAME",
@@ -504,6 +549,7 @@ class NetworkSettings(TypedDict, total=False):
 class FitOptions(
     OutcomeOptions,
     AxesOptions,
+    PosteriorOptions,
     TrainingOptions,
     TestOptions,
     FoldOptions,

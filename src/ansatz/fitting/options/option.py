@@ -213,6 +213,17 @@ def read_roles(pairs: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def read_priors(pairs: Sequence[str]) -> dict[str, str]:
+    """Reads NAME=LAW words."""
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.rpartition("=")
+        if not key or not equals:
+            raise UsageError(f"expected --prior NAME=LAW, got '{pair}'.")
+        found[key] = value
+    return found
+
+
 def read_settings(pairs: Sequence[str]) -> dict[str, Any]:
     """Reads KEY=VALUE words whose values are JSON."""
     found: dict[str, Any] = {}
