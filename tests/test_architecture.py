@@ -31,7 +31,7 @@ ALLOWED = {
     "likelihoods": set(),
     "storage": set(),
     "figures": {"storage"},  # how drawings and pages look: no model in it
-    "data": {"storage"},
+    "data": {"layers", "storage"},  # ragged rows of numbers
     "networks": {"layers", "storage", "figures"},
     "connectionism": {"layers", "metrics"},
     "training": BUILDING | {"networks"},

@@ -63,3 +63,9 @@ from ansatz.layers.positions import LearnedPositions as LearnedPositions
 from ansatz.layers.positions import RotaryPositions as RotaryPositions
 from ansatz.layers.positions import SinusoidalPositions as SinusoidalPositions
 from ansatz.layers.transformer_block import TransformerBlock as TransformerBlock
+from ansatz.layers.ragged import Ragged as Ragged
+from ansatz.layers.ragged import segment_max as segment_max
+from ansatz.layers.ragged import segment_mean as segment_mean
+from ansatz.layers.ragged import segment_reduce as segment_reduce
+from ansatz.layers.ragged import segment_softmax as segment_softmax
+from ansatz.layers.ragged import segment_sum as segment_sum
