@@ -51,11 +51,11 @@ def test_what_it_prints_it_reads():
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("nrmal(0, 1)", "sigma: unknown law 'nrmal'. Did you mean 'normal'?"),
+        ("nrmal(0, 1)", "sigma: unknown distribution 'nrmal'. Did you mean 'normal'?"),
         ("normal(0, -1)", "scales of normal are positive"),
         ("normal(1, 2, 3)", "normal takes 0, 1"),
         ("normal(a)", "takes numbers"),
-        ("normal 3", "expected a law like"),
+        ("normal 3", "expected a distribution like"),
         ("half_student_t(3, 1, 2)", "is 0"),
     ],
 )

@@ -29,7 +29,7 @@ class Arguments(TypedDict, total=False):
             different rows.
         inference_options: options of the inference, like ``{"chains": 2, "draws": 500}`` of
             ``"nuts"``.
-        priors: laws by name, like ``{"sigma": "half_cauchy(2)"}``: of ``coefficients``,
+        priors: distributions by name, like ``{"sigma": "half_cauchy(2)"}``: of ``coefficients``,
             ``intercept``, a column, ``sigma``, ``sd`` or ``correlation``.
         random: terms that vary between groups, like ``["days|subject"]``.
         members: networks of an ensemble; ten if not given, five beyond 50,000 rows.

@@ -1,4 +1,4 @@
-"""Prior laws as strings: ``normal(0, 2.5)``, ``half_student_t(3, 0, 2.5)``, ``flat``."""
+"""Prior distributions as strings: ``normal(0, 2.5)``, ``half_student_t(3, 0, 2.5)``, ``flat``."""
 
 import difflib
 import math
@@ -13,10 +13,10 @@ from ansatz.errors import UsageError
 
 
 class Prior(NamedTuple):
-    """The law of a parameter before the data.
+    """The distribution of a parameter before the data.
 
     Args:
-        name: of the law.
+        name: of the distribution.
         parameters: its numbers, all of them.
 
     Example:
@@ -32,7 +32,7 @@ class Prior(NamedTuple):
 
     @classmethod
     def read(cls, text: "str | Prior", where: str = "prior") -> "Prior":
-        """Reads a law; a wrong one is an error that suggests the nearest.
+        """Reads a distribution; a wrong one is an error that suggests the nearest.
 
         Args:
             text: like ``"student_t(3, 0, 2.5)"``; parameters that are left out have defaults.
@@ -42,13 +42,15 @@ class Prior(NamedTuple):
             return text
         form = re.fullmatch(r"\s*([A-Za-z_][\w-]*)\s*(?:\(([^()]*)\))?\s*", str(text))
         if form is None:
-            raise UsageError(f"{where}: expected a law like normal(0, 2.5), got '{text}'.")
+            raise UsageError(f"{where}: expected a distribution like normal(0, 2.5), got '{text}'.")
         name = form[1].lower().replace("-", "_")
         law = _LAWS.get(name)
         if law is None:
             near = difflib.get_close_matches(name, _LAWS, n=1)
             hint = f" Did you mean '{near[0]}'?" if near else ""
-            raise UsageError(f"{where}: unknown law '{form[1]}'.{hint} Known: {', '.join(_LAWS)}.")
+            raise UsageError(
+                f"{where}: unknown distribution '{form[1]}'.{hint} Known: {', '.join(_LAWS)}."
+            )
         return cls(name, _numbers(form[2] or "", name, law, where))
 
     def __str__(self) -> str:
@@ -57,7 +59,7 @@ class Prior(NamedTuple):
 
     @property
     def is_positive(self) -> bool:
-        """Whether it is a law of positive numbers."""
+        """Whether it is a distribution of positive numbers."""
         return _LAWS[self.name].positive
 
     @property
@@ -67,7 +69,7 @@ class Prior(NamedTuple):
 
     @property
     def is_of_numbers(self) -> bool:
-        """Whether it is a law of single numbers: ``lkj`` and ``horseshoe`` are not."""
+        """Whether it is one of single numbers: ``lkj`` and ``horseshoe`` are not."""
         return self.name not in ("lkj", "horseshoe")
 
     def log_prob(self, x: Tensor) -> Tensor:
@@ -81,7 +83,7 @@ class Prior(NamedTuple):
     def sample(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
         """Independent draws in float64."""
         if not self.is_proper or not self.is_of_numbers:
-            raise UsageError(f"the prior {self} is not a law that numbers are drawn from.")
+            raise UsageError(f"the prior {self} is not one that numbers are drawn from.")
         return _LAWS[self.name].draw(shape, generator, *self.parameters)
 
 
@@ -131,7 +133,7 @@ def _student_t(x: Tensor, df: float, mean: float, scale: float) -> tuple[Tensor,
 def _halved(
     density: Callable[..., tuple[Tensor, Tensor]],
 ) -> Callable[..., tuple[Tensor, Tensor]]:
-    """The law above 0 of one that is symmetric about 0."""
+    """The distribution above 0 of one that is symmetric about 0."""
 
     def half(x: Tensor, *parameters: float) -> tuple[Tensor, Tensor]:
         value, slope = density(x, *parameters)

@@ -89,11 +89,11 @@ class PosteriorOptions(TypedDict, total=False):
         Mapping[str, str] | None,
         Option(
             "Prior of a posterior: coefficients, intercept, a column, sigma, sd or correlation, "
-            "and a law: --prior 'sigma=half_cauchy(2)'. May be repeated.",
+            "and a distribution: --prior 'sigma=half_cauchy(2)'. May be repeated.",
             MODEL,
             default={},
             flags=("--prior",),
-            metavar="NAME=LAW",
+            metavar="NAME=PRIOR",
             reads=list[str],
             parse=read_priors,
         ),
@@ -120,7 +120,7 @@ class InferenceSettings(PosteriorOptions, total=False):
     restarts: Annotated[int, Option("Beginnings of the search for a kernel's parameters: 3.")]
     inducing: Annotated[int, Option("Inducing rows of a Gaussian process of many rows: 512.")]
     chains: Annotated[int, Option("Chains of a sampler: 4.")]
-    warmup: Annotated[int, Option("Draws that a sampler learns from: 1000; networks 500.")]
+    warmup: Annotated[int, Option("Draws that adapt a sampler: 1000; networks 500.")]
     draws: Annotated[int, Option("Draws of each chain: 1000; networks 500.")]
     thin: Annotated[int, Option("One of this many draws is kept: 1; networks keep 100 a chain.")]
     target_accept: Annotated[float, Option("Acceptance that step sizes are adapted to: 0.8.")]

@@ -214,12 +214,12 @@ def read_roles(pairs: Sequence[str]) -> dict[str, str]:
 
 
 def read_priors(pairs: Sequence[str]) -> dict[str, str]:
-    """Reads NAME=LAW words."""
+    """Reads NAME=PRIOR words."""
     found = {}
     for pair in pairs:
         key, equals, value = pair.rpartition("=")
         if not key or not equals:
-            raise UsageError(f"expected --prior NAME=LAW, got '{pair}'.")
+            raise UsageError(f"expected --prior NAME=PRIOR, got '{pair}'.")
         found[key] = value
     return found
 
