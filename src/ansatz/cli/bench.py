@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ansatz.bench.suites import SUITES, choose, run
 from ansatz.cli.output import number, print_document, print_line, print_note, print_table
 from ansatz.errors import UsageError
 
@@ -18,11 +19,10 @@ def bench(
     suites: Annotated[
         list[str] | None,
         typer.Argument(
-            help="speed-large, speed-tiny, start, ensemble (these by default), memory, "
-            "coverage, quality-uci, quality-survival, quality-tables, speed-images, "
-            "quality-images, quality-segmentation, quality-text, quality-language, quality-tags, "
-            "quality-translation, "
-            "all."
+            help=", ".join(name for name, suite in SUITES.items() if suite.is_quick)
+            + " (these by default), "
+            + ", ".join(name for name, suite in SUITES.items() if not suite.is_quick)
+            + ", all."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -73,7 +73,6 @@ def bench(
         known = " or ".join(sorted(names()))
         raise UsageError(f"--inference must be {known}, got '{inference}'.")
     from ansatz.bench.finding import BenchOptions
-    from ansatz.bench.suites import choose, run
 
     options = BenchOptions(
         rounds=rounds,
