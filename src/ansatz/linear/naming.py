@@ -123,7 +123,7 @@ def scales_of(
         name = path.rpartition(".")[2]
         with torch.no_grad():
             value = _head_value(base, head, raw)
-        scales |= _numbered(_SYMBOLS.get((base.name, name), name), _as_usual(base, value))
+        scales |= _numbered(symbol(base, name), as_usual(base, value))
     with torch.no_grad():
         power = getattr(base, "power", None)
         if base.name == "tweedie" and power is not None:
@@ -168,7 +168,12 @@ def _head_value(likelihood: Likelihood, head: PositiveHead, raw: Tensor) -> Tens
     return values[0] if values else head(raw)
 
 
-def _as_usual(likelihood: Likelihood, value: Tensor) -> Tensor:
+def symbol(likelihood: Likelihood, head: str) -> str:
+    """The symbol of a positive number of a likelihood: sigma, phi, nu, ..."""
+    return _SYMBOLS.get((inner(likelihood).name, head), head)
+
+
+def as_usual(likelihood: Likelihood, value: Tensor) -> Tensor:
     """As the textbooks have it: a precision is one over our dispersion."""
     if likelihood.name == "generalized_pareto":
         return value + float(likelihood.least)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Bayesian generalised linear models, also with coefficients that vary between groups."""
