@@ -31,6 +31,8 @@ def fitted():
         if (name, sample) not in found:
             estimator, rows, y = SAMPLES[sample]
             kind = inference.registry.get(name)
+            if kind.infers_linear and not kind.trains:
+                pytest.skip(f"{name} is for linear models: tests/inference/glm")
             if kind.likelihoods and estimator.likelihood not in kind.likelihoods:
                 pytest.skip(f"{name} is for {', '.join(kind.likelihoods)}")
             options = {**(estimator.get_params() if kind.trains else {}), "inference": name}

@@ -8,6 +8,7 @@ from torch.testing import assert_close
 
 from ansatz.errors import NumericalError, UsageError
 from ansatz.inference import ess_mean, r_hat, sample
+from ansatz.inference.diagnosis import energy_fraction
 from ansatz.inference.samplers import with_gradient
 from ansatz.inference.samplers.adaptation import (
     begin_moments,
@@ -17,7 +18,7 @@ from ansatz.inference.samplers.adaptation import (
     update_step_size,
     windows,
 )
-from ansatz.inference.sampling import energy_fraction, mode_and_covariance
+from ansatz.inference.sampling import mode_and_covariance
 
 ZERO = torch.zeros(1, dtype=torch.float64)
 

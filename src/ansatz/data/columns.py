@@ -64,7 +64,16 @@ def reason_to_be_id(column: "pd.Series", levels: tuple[str, ...] = ()) -> str:
 
 
 Role = Literal[
-    "numeric", "categorical", "ordered", "date", "text", "constant", "id", "dropped", "stratum"
+    "numeric",
+    "categorical",
+    "ordered",
+    "date",
+    "text",
+    "constant",
+    "id",
+    "dropped",
+    "stratum",
+    "group",
 ]
 USED = ("numeric", "categorical", "ordered", "date")
 
@@ -75,7 +84,7 @@ class Column(BaseModel):
     Args:
         name: as in the table.
         role: ``numeric, categorical, ordered, date`` are used; ``text, constant, id, dropped,
-            stratum`` are not.
+            stratum, group`` are not.
         levels: the values of a categorical column; of an ordered one, from low to high.
         missing: rows without a value.
         note: why it has this role, where that is not plain.
@@ -350,7 +359,7 @@ def _declared(column: "pd.Series", role: str | Sequence[str]) -> Column:
         if not all(_is_number(level) for level in levels):
             raise UsageError(f"column '{name}' needs its order: --role {name}=low<middle<high")
         return _ordered(column, levels, missing)
-    if role in ("categorical", "stratum"):
+    if role in ("categorical", "stratum", "group"):
         levels = sort_levels(spelled(column)[1])
         return Column(name=name, role=role, levels=tuple(levels), missing=missing)  # type: ignore[arg-type]
     spelling = role_spelling(column, role)

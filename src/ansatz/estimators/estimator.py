@@ -29,6 +29,7 @@ from ansatz.fitting.split import are_duplicates, warn_of_training_rows
 from ansatz.fitting.summaries import describe_model, summarize
 from ansatz.fitting.task import Settings, Task
 from ansatz.likelihoods import Likelihood
+from ansatz.linear.terms import grouping_columns, read_terms
 
 
 class Estimator(Predictor):
@@ -265,6 +266,8 @@ class Estimator(Predictor):
     ) -> tuple[Task, Job]:
         """The task of a fit, and its rows, whose names and classes are remembered."""
         task = self.task(X, outcome)
+        varying = grouping_columns(read_terms(getattr(self, "random", None)))
+        roles = {**(roles or {}), **dict.fromkeys(varying, "group")} or None
         common: dict[str, Any] = {"groups": groups, "reset": True, "roles": roles}
         job = self._job(task, X, y, sample_weight, offset, precision, **common)
         self._require_same(task)

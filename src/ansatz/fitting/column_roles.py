@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from ansatz.data.categorical import spelled
 from ansatz.data.spelling import Spelling, find_spelling
 from ansatz.errors import DataError, UsageError
+from ansatz.linear.terms import grouping_columns, read_terms, slope_columns
 
 
 class ColumnRoles(BaseModel):
@@ -54,6 +55,7 @@ class ColumnRoles(BaseModel):
     time: str | None = None
     identifier: str | None = None
     order: str | None = None
+    random: list[str] = []  # terms that vary between groups, whose columns name the groups
     formula: str | None = None  # whose variables are the features
     spellings: dict[str, Spelling] = {}  # of columns whose text is numbers
 
@@ -70,6 +72,14 @@ class ColumnRoles(BaseModel):
                 if name in used:
                     raise UsageError(f"column '{name}' is both {used[name]} and {use}.")
                 used[name] = use
+        named = [*self.grouping_columns, *slope_columns(read_terms(self.random))]
+        for name in named:
+            if name not in frame.columns:
+                raise DataError(
+                    f"{origin}: no column '{name}' for random. {near_columns(name, frame)}"
+                )
+            if used.get(name, "group") not in ("group", "time"):
+                raise UsageError(f"column '{name}' is both {used[name]} and random.")
 
     def features(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The table without the columns that are used otherwise; time stays a feature.
@@ -77,16 +87,23 @@ class ColumnRoles(BaseModel):
         The strata stay among the columns, where predictions find them, but are not a feature.
         """
         stay = ("time", "strata")
+        varying = self.grouping_columns
         gone = [name for use, names in self._names(frame) if use not in stay for name in names]
-        rest = frame.drop(columns=[name for name in gone if name in frame.columns])
+        gone = [name for name in gone if name in frame.columns and name not in varying]
+        rest = frame.drop(columns=gone)
         if self.formula is None:
             return rest
         from ansatz.linear import formula_variables
 
         named = formula_variables(self.formula, [str(name) for name in rest.columns])
-        if self.strata is not None and self.strata not in named:
-            named = [*named, self.strata]
-        return rest[named]
+        more = [*([self.strata] if self.strata is not None else []), *varying]
+        more += slope_columns(read_terms(self.random))
+        return rest[list(dict.fromkeys([*named, *more]))]
+
+    @property
+    def grouping_columns(self) -> list[str]:
+        """The columns that name the groups of terms that vary between them."""
+        return grouping_columns(read_terms(self.random))
 
     def expand(self, frame: pd.DataFrame) -> "ColumnRoles":
         """Replaces patterns among the targets, like rank*, by the names of columns."""

@@ -14,7 +14,7 @@ from ansatz.fitting.choice import LikelihoodChoice, choose_likelihood
 from ansatz.fitting.drift import note_on_drift
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
-from ansatz.fitting.model import Model
+from ansatz.fitting.model import Model, PointPosterior
 from ansatz.fitting.options import FitOptions
 from ansatz.fitting.options.option import with_signature
 from ansatz.fitting.problem import Problem, read_job, reading, with_structure
@@ -156,7 +156,7 @@ def _fit(
     )
     result.candidates = [] if choice is None else choice.to_dicts()
     if rows.parts is not None:
-        if result.network == "linear":
+        if result.network == "linear" and isinstance(model.posterior, PointPosterior):
             result.log_likelihood = model.log_likelihood(rows.learn)
         # Effects are of columns, and of models without offsets.
         if job.offset is None and problem.has_own_columns:

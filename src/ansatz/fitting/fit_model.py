@@ -112,13 +112,14 @@ def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None)
         plan = plan._replace(options={**plan.options, "teacher": teacher})
     before = None if previous is None else previous.posterior
     fitted = task.inference.fit(plan, job, likelihood, before)
+    by_itself = task.settings.is_linear and getattr(task.inference, "infers_linear", False)
     notes = [] if choice is None or not choice.changed else [str(choice)]
     notes += [*fitted.notes, *([] if teacher is None else [teacher.note])]
     return Model(
         task,
         fitted.posterior,
         job.rows.describe(),
-        recipe=plan.recipe if fitted.posterior.networks else None,
+        recipe=plan.recipe if fitted.posterior.networks and not by_itself else None,
         history=fitted.history,
         has_offset=job.offset is not None,
         iterations=0 if fitted.history is None else fitted.history.steps,

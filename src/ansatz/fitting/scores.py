@@ -14,7 +14,7 @@ from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.fit_model import fit_model
 from ansatz.fitting.job import Job, take
-from ansatz.fitting.model import Model
+from ansatz.fitting.model import Model, PointPosterior
 from ansatz.fitting.split import Rows
 from ansatz.fitting.task import Task
 from ansatz.fitting.training import start_objective
@@ -196,7 +196,8 @@ def _answer(posterior: Posterior, job: Job) -> Predictive:
 def is_linear(model: Model) -> bool:
     """Tests whether the model is itself the linear model of its structure."""
     names = {model.structure.linear_network(axis) for axis in ("row", "element")}
-    return model.network_name in names and model.has_features
+    solved = isinstance(model.posterior, PointPosterior)
+    return model.network_name in names and model.has_features and solved
 
 
 def cross_validate(

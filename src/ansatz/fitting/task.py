@@ -48,6 +48,7 @@ class TrainingPlan(NamedTuple):
         seed: of everything random.
         options: other options of the fit, by name; each belongs to who asks for it.
         trainer_options: of :class:`~ansatz.training.Trainer`.
+        labels: of classes, in the order of their codes.
     """
 
     structure: Structure
@@ -57,6 +58,7 @@ class TrainingPlan(NamedTuple):
     seed: int
     options: Mapping[str, Any] = {}  # never changed
     trainer_options: Mapping[str, Any] = {}  # never changed
+    labels: tuple[str, ...] = ()  # of classes
 
     @property
     def network_name(self) -> str:
@@ -352,7 +354,8 @@ class Task(NamedTuple):
             return True
         if isinstance(self.settings.network, str) and self.settings.network in self.outcome.solved:
             return True
-        return self.settings.is_linear and self.structure.solves
+        by_itself = getattr(self.inference, "infers_linear", False)
+        return self.settings.is_linear and self.structure.solves and not by_itself
 
     def facts(self, job: Job, rows: float | None = None) -> Facts:
         """Collects what the default recipe depends on."""
@@ -390,7 +393,12 @@ class Task(NamedTuple):
     def alternative(self, recipe: Recipe, job: Job) -> Recipe | None:
         """Another recipe that rows may choose, where nothing of the training was set."""
         settings = self.settings
-        if settings.steers or settings.options.get("bins") is not None or job.total is not None:
+        if (
+            settings.is_linear
+            or settings.steers
+            or settings.options.get("bins") is not None
+            or job.total is not None
+        ):
             return None
         if not self.likelihood(job.target).additive or job.target.axis != "row":
             return None
@@ -417,6 +425,7 @@ class Task(NamedTuple):
             self.settings.seed,
             self.settings.options,
             self.settings.trainer_options,
+            () if self.outcome.labels is None else tuple(map(str, self.outcome.labels)),
         )
 
     def refuse(self, network: str | nn.Module) -> None:
@@ -440,7 +449,9 @@ class Task(NamedTuple):
             foreign |= STEERING | {"widths", "activation", "dropout"}
             given = [*given, *self.settings.network_options]
             foreign |= set(self.settings.network_options)
-            if self.settings.network not in ("auto", self.outcome.network(self.structure)):
+            allowed = ["auto", self.outcome.network(self.structure)]
+            allowed += ["linear"] if getattr(self.inference, "infers_linear", False) else []
+            if self.settings.network not in allowed:
                 raise UsageError(f"inference {self.inference.name} has no network; leave it out.")
         odd = [name for name in given if name in foreign]
         if odd:

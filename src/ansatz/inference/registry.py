@@ -8,6 +8,10 @@ registry = Registry(
         "point": "ansatz.inference.point:Point",
         "ensemble": "ansatz.inference.ensemble:Ensemble",
         "gp": "ansatz.inference.gp:GaussianProcess",
+        "mh": "ansatz.inference.mcmc:MetropolisHastings",
+        "mala": "ansatz.inference.mcmc:Mala",
+        "hmc": "ansatz.inference.mcmc:HamiltonianMonteCarlo",
+        "nuts": "ansatz.inference.mcmc:Nuts",
     },
 )
 DEFAULT = "point"

@@ -134,6 +134,7 @@ class Inference(Protocol):
     ]  # rows below which a dispersion that varies with x costs more than it explains
     settings: ClassVar[frozenset[str]] = frozenset()  # options of inferences that it reads
     likelihoods: ClassVar[tuple[str, ...]] = ()  # that it knows; () for any
+    infers_linear: ClassVar[bool] = False  # whether it infers a linear model's coefficients itself
     trains: ClassVar[bool] = True  # whether it trains networks, and takes options of that
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":

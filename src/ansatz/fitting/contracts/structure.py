@@ -60,6 +60,14 @@ class LinearBaseline(NamedTuple):
     fits: "list[LinearFit]"  # with standard errors, one for each target; empty where trained
 
 
+class LinearDesign(NamedTuple):
+    """The columns of a linear model of some rows."""
+
+    encoder: Encoder  # whose inputs are x alone
+    x: Tensor  # (N, D), float64
+    names: tuple[str, ...]  # of the D columns
+
+
 class TableParts(NamedTuple):
     """Rows of a table, taken apart by the column roles of a fit."""
 
@@ -332,6 +340,13 @@ class Structure(Protocol):
     def penalty(self, likelihood: Likelihood, job: "Job", seed: int) -> Penalty | None:
         """The penalty with which a linear model is better out of fold; None for none."""
         return None
+
+    def linear_design(self, job: "Job") -> "LinearDesign":
+        """The columns of a linear model, for inferences of its coefficients."""
+        raise UsageError(
+            f"the coefficients of a linear model of {self.unit[1]} have no posterior here: take "
+            "network='auto', or inference='point'."
+        )
 
     def load_linear(self, record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> "Posterior":
         """The exact linear model that was saved among the members of a mixture."""

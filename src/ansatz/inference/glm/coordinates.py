@@ -32,6 +32,16 @@ class Range(NamedTuple):
             return found
         return self.unit * np.logaddexp(0.0, x) + self.floor
 
+    def coordinate(self, v: Array) -> Array:
+        """x."""
+        if self.kind == "real":
+            return v
+        if self.kind == "exp":
+            found: Array = np.log(np.maximum(v, 1e-300))
+            return found
+        u = np.maximum(v - self.floor, 1e-6 * self.unit) / self.unit
+        return u + np.log(-np.expm1(-u))
+
     def slope(self, x: Array) -> Array:
         """dv/dx."""
         if self.kind == "real":
@@ -68,8 +78,8 @@ class PriorDensity:
 
     .. math:: \log p(x) = \sum_k \log p_k(s_k v_k(x_k)) + \log \frac{dv_k}{dx_k}
 
-    constants left out. Without ``jacobian`` the last term is left out, too: then the mode is that of
-    the density of the parameters themselves, which a flat prior makes the maximum likelihood.
+    constants left out. Without ``jacobian`` the last term is left out, too: then the mode is that
+    of the density of the parameters themselves, which a flat prior makes the maximum likelihood.
 
     Args:
         coordinates: D of them.
@@ -101,7 +111,9 @@ class PriorDensity:
         self._mean, self._precision = moments[:, 0] / scales, (scales / moments[:, 1]) ** 2
         others: dict[tuple[Prior, Range], list[int]] = {}
         for k, each in enumerate(coordinates):
-            if k not in set(plain) and not (each.prior.name == "flat" and each.range.kind == "real"):
+            if k not in set(plain) and not (
+                each.prior.name == "flat" and each.range.kind == "real"
+            ):
                 others.setdefault((each.prior, each.range), []).append(k)
         self._others = [
             (np.array(index), prior, kind, np.array([coordinates[k].scale for k in index]))

@@ -49,14 +49,16 @@ def root_of(log_sd: Array, angles: Array) -> Root:
 
 
 def slopes_of(root: Root, slope: Array, has_angles: bool) -> tuple[Array, Array]:
-    """Slopes by the log standard deviations ``(C, k)`` and angles, from those by L ``(C, k, k)``."""
+    """Slopes by the log standard deviations ``(C, k)`` and angles, from those by L."""
     own = root.lower * slope
     by_sd = own.sum(2)
     if not has_angles:
         return by_sd, np.zeros((len(own), 0))
     k = own.shape[1]
     # d L_ji / d w_jm is L_ji (1 - p^2) / p at i = m, and -p L_ji at i > m.
-    later = np.concatenate([np.cumsum(own[:, :, ::-1], 2)[:, :, ::-1], np.zeros((len(own), k, 1))], 2)
+    later = np.concatenate(
+        [np.cumsum(own[:, :, ::-1], 2)[:, :, ::-1], np.zeros((len(own), k, 1))], 2
+    )
     rows, columns = np.tril_indices(k, -1)
     p = root.partial[:, rows, columns]
     at = slope[:, rows, columns] * _unscaled(root, rows, columns) * (1 - p**2)

@@ -1,7 +1,7 @@
 """The posterior density of a generalised linear model, with its gradient written out.
 
-Legend: C chains, N rows, Q columns with the intercept, Z numbers of a row, K coefficients, G groups,
-k terms of a group.
+Legend: C chains, N rows, Q columns with the intercept, Z numbers of a row, G groups, k terms of a
+group.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from torch import Tensor
 from ansatz.inference.glm.coordinates import PriorDensity
 from ansatz.inference.glm.correlation import Root, correlations, lkj, root_of, slopes_of
 from ansatz.inference.glm.row_score import RowScore
-from ansatz.inference.glm.terms import Term, TermRows
+from ansatz.linear.terms import Term, TermRows
 
 Array = NDArray[np.float64]
 
@@ -176,9 +176,10 @@ class GeneralizedLinear:
 
     def rows(self, theta: Array) -> Array:
         """The log-likelihood of each row, unweighted, ``(C, N)``."""
-        return -self.score(self._z(theta))[0]
+        return -self.score(self.z(theta))[0]
 
-    def _z(self, theta: Array) -> Array:
+    def z(self, theta: Array) -> Array:
+        """The numbers that each row's likelihood takes, ``(C, N, Z)``."""
         z = self.predictors.z(theta)
         for effect in self.effects:
             z[:, :, 0] += effect.eta_of(theta)
@@ -186,7 +187,7 @@ class GeneralizedLinear:
 
     def _density(self, theta: Array) -> tuple[Array, Array]:
         value, gradient = self.prior(theta)
-        terms, slope = self.score(self._z(theta))
+        terms, slope = self.score(self.z(theta))
         if self._weighs:
             value -= terms @ self.predictors.weight
             slope = slope * self.predictors.weight[:, None]

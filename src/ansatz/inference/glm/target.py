@@ -16,15 +16,15 @@ from ansatz.inference.glm.coordinates import Coordinate, PriorDensity, Range
 from ansatz.inference.glm.density import Effects, GeneralizedLinear, Predictors
 from ansatz.inference.glm.priors import LinearPriors
 from ansatz.inference.glm.row_score import row_score
-from ansatz.inference.glm.terms import INTERCEPT as OF_GROUPS
-from ansatz.inference.glm.terms import Term, TermRows
 from ansatz.inference.priors import Prior
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear.criterion import Criterion
 from ansatz.linear.design import INTERCEPT, Design, DesignRows, standardise
 from ansatz.linear.linear_likelihood import LinearLikelihood
 from ansatz.linear.naming import as_usual, inner, output_names, symbol
+from ansatz.linear.terms import Term, TermRows
 
 Array = NDArray[np.float64]
 Density = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -67,8 +67,8 @@ class LinearTarget:
         priors: distributions by name.
         groupings: the terms that vary between groups.
         class_names: of classes.
-        jacobian: whether the density is that of the coordinates, as samplers need it, or that of the
-            parameters, whose mode is the maximum likelihood under flat priors.
+        jacobian: whether the density is that of the coordinates, as samplers need it, or that of
+            the parameters, whose mode is the maximum likelihood under flat priors.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class LinearTarget:
         jacobian: bool = True,
     ) -> None:
         rows = DesignRows.of(x, y, weight, None, offset, names, likelihood.event_ndim)
-        dispersion = "predicted" if _varies(likelihood) else "constant"
+        dispersion: Dispersion = "predicted" if _varies(likelihood) else "constant"
         self.model = LinearLikelihood.of(
             likelihood, rows.y, rows.weight, dispersion, len(class_names or ())
         )
@@ -189,7 +189,7 @@ class LinearTarget:
                 found.append(Coordinate(each.name, Prior("student_t", (3.0, start, 2.5))))
                 continue
             unit, floor = float(each.head.unit.mean()), float(each.head.floor.mean())
-            prior = self.priors.scale(each.name, unit)
+            prior = self.priors.scale(each.name, self.priors.unit)
             found.append(Coordinate(each.name, prior, 1.0, Range("softplus", unit, floor)))
         return found
 
@@ -207,9 +207,7 @@ class LinearTarget:
             self.effects.append(effect)
             for column, sd in zip(term.columns, each.sd, strict=True):
                 name = f"sd({term.label}: {column})"
-                self.coordinates.append(
-                    Coordinate(name, self.priors.group(sd), 1.0, Range("exp"))
-                )
+                self.coordinates.append(Coordinate(name, self.priors.group(sd), 1.0, Range("exp")))
             flat = Prior("flat")  # their density is the term's own
             pairs = [(a, b) for k, b in enumerate(term.columns) for a in term.columns[:k]]
             self.coordinates += [
@@ -278,7 +276,7 @@ class LinearTarget:
         return full
 
     def vectors(self, theta: Array) -> Tensor:
-        """Weights and biases of the linear network, then the likelihood's parameters, ``(S, W)``."""
+        """Weights and biases of the linear network, then the likelihood's parameters."""
         tables, outputs = self.tables(theta), self.model.outputs
         weight = tables[:, 1:, :outputs].transpose(0, 2, 1).reshape(len(theta), -1)
         parts = [weight, tables[:, 0, :outputs], tables[:, 0, outputs:]]
@@ -290,23 +288,39 @@ class LinearTarget:
         found = [
             self.label(j, self.kept[row])
             for j in range(self.model.outputs)
-            for row in range(self.design.matrix.shape[1])[self._reported(j)]
+            for row in range(self.design.matrix.shape[1])[self.criterion.columns[j]]
         ]
         found += [each.name for each in self.constants]
-        for grouping, effect in zip(self.groupings, self.effects, strict=True):
+        for effect in self.effects:
             own = self.coordinates[effect.start : effect.middle]
             found += [each.name for each in own]
         return found
 
-    def _reported(self, output: int) -> slice:
-        return self.criterion.columns[output]
+    @property
+    def population(self) -> list[str]:
+        """Names of the coefficients that all groups share."""
+        count = len(self.names) - len(self.constants)
+        return self.names[: count - sum(effect.middle - effect.start for effect in self.effects)]
+
+    def prior_table(self) -> list[tuple[str, str]]:
+        """The prior of each parameter, by name, in words."""
+        found = []
+        starts = {effect.start for effect in self.effects}
+        last = min(starts) if starts else self.size
+        found += [(each.name, str(each.prior)) for each in self.coordinates[:last]]
+        for effect in self.effects:
+            own = self.coordinates[effect.start : effect.start + effect.k]
+            found += [(each.name, str(each.prior)) for each in own]
+            if effect.angles:
+                found.append((f"cor({effect.term.label})", f"lkj({effect.eta:g})"))
+        return found
 
     def numbers(self, theta: Array) -> Array:
         """The parameters by name, ``(S, M)``."""
         tables, parts = self.tables(theta), []
         rows = self.design.rows.numpy()
         for j in range(self.model.outputs):
-            parts.append(tables[:, rows[self._reported(j)], j])
+            parts.append(tables[:, rows[self.criterion.columns[j]], j])
         for number, each in enumerate(self.constants):
             raw = tables[:, 0, self.model.outputs + number]
             parts.append(self._constant(each, raw)[:, None])

@@ -12,7 +12,7 @@ from torch import nn
 from ansatz import networks, structures
 from ansatz.data import Preprocessor
 from ansatz.errors import UsageError
-from ansatz.fitting.contracts.structure import LinearBaseline
+from ansatz.fitting.contracts.structure import LinearBaseline, LinearDesign
 from ansatz.fitting.job import Job
 from ansatz.fitting.linear_posterior import LinearPosterior
 from ansatz.fitting.model import PointPosterior, Trained
@@ -63,9 +63,7 @@ def fit_linear_model(
     weight = job.weight.numpy()
     preprocessor = learn_preprocessor(rows, weight, purpose="linear")
     (design,) = preprocessor.transform(rows.values)
-    names = preprocessor.feature_names
-    if rows.columns is None and rows.names is not None and rows.formula is None:
-        names = [_named(name, rows.names) for name in names]
+    names = _feature_names(preprocessor, rows)
     if job.link is not None and (job.offset is not None or job.target.shape):
         raise UsageError("a link goes with one target and without an offset.")
     if job.link is not None and job.link != likelihood.link_name:
@@ -166,6 +164,23 @@ def linear_posterior(
     if error is None:
         return PointPosterior(structure, encoder, trained)
     return LinearPosterior(structure, encoder, trained, error)
+
+
+def linear_design(job: Job) -> LinearDesign:
+    """The columns of the linear model of a table."""
+    rows: TableRows = job.rows  # type: ignore[assignment]
+    preprocessor = learn_preprocessor(rows, job.weight.numpy(), purpose="linear")
+    (x,) = preprocessor.transform(rows.values)
+    names = _feature_names(preprocessor, rows)
+    return LinearDesign(TableEncoder(preprocessor), x.double(), tuple(names))
+
+
+def _feature_names(preprocessor: Preprocessor, rows: TableRows) -> list[str]:
+    """The columns' own names, also of an array that has some."""
+    names = list(preprocessor.feature_names)
+    if rows.columns is None and rows.names is not None and rows.formula is None:
+        names = [_named(name, rows.names) for name in names]
+    return names
 
 
 def _named(feature: str, names: Sequence[str]) -> str:

@@ -65,6 +65,7 @@ def build_problem(
     features = column_roles.features(frame).drop(columns=part or [])
     if column_roles.strata is not None:
         roles = {**(roles or {}), column_roles.strata: "stratum"}
+    roles = {**(roles or {}), **dict.fromkeys(column_roles.grouping_columns, "group")}
     columns = infer_columns(features, roles=roles or {})
     features, frame = plain_columns(features, columns), plain_columns(frame, columns)
     notes += spelling_notes(columns)

@@ -19,7 +19,7 @@ from ansatz.errors import DataError, ModelError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Feed, LinearBaseline, TableParts
+from ansatz.fitting.contracts.structure import Feed, LinearBaseline, LinearDesign, TableParts
 from ansatz.fitting.job import Job
 from ansatz.fitting.linear_posterior import rebuild_linear
 from ansatz.fitting.model import Model, PointPosterior, Trained
@@ -41,7 +41,7 @@ from ansatz.structures.vector.formula_preprocessor import (
     load_preprocessor,
 )
 from ansatz.structures.vector.likelihood_scores import TableLikelihoodScores
-from ansatz.structures.vector.linear_model import fit_linear_model, linear_posterior
+from ansatz.structures.vector.linear_model import fit_linear_model, linear_design, linear_posterior
 from ansatz.structures.vector.linear_penalty import choose_penalty, said
 from ansatz.structures.vector.problem import build_problem, refuse_images, why_a_stream
 from ansatz.structures.vector.reading_again import read_table_again
@@ -285,6 +285,9 @@ class Vector(TensorStructure):
         return fit_linear_model(
             likelihood, job, class_names=class_names, null=null, penalty=penalty
         )
+
+    def linear_design(self, job: Job) -> LinearDesign:
+        return linear_design(job)
 
     def penalty(self, likelihood: Likelihood, job: Job, seed: int) -> Penalty | None:
         return choose_penalty(with_dispersion(likelihood, "constant"), job, seed)

@@ -21,7 +21,7 @@ class Term(NamedTuple):
         correlated: whether the coefficients of a group may be correlated.
 
     Example:
-        >>> from ansatz.inference.glm.terms import read_terms
+        >>> from ansatz.linear.terms import read_terms
         >>> read_terms(["days|subject"])
         [Term(columns=('Intercept', 'days'), group=('subject',), correlated=True)]
         >>> [str(term) for term in read_terms(["1|school/class"])]
