@@ -102,6 +102,8 @@ def _run(request: "Request", as_json: bool) -> None:
         print_document(result.to_dict())
     else:
         print_fit(result)
+    if result.fitted.has_failed:  # the model is there, but its draws are not to be believed
+        raise typer.Exit(1)
 
 
 def print_plan(request: "Request", folder: Path, as_json: bool) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ansatz import linear
 from ansatz.errors import DataError, UsageError
+from ansatz.estimators.posterior_methods import PosteriorMethods
 from ansatz.fitting.choice import LikelihoodChoice
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.intervals import Method, conformal_scores, distribution_of, interval_of
@@ -63,7 +64,7 @@ def _network(model: Model) -> nn.Module | None:
     return model.network if model.posterior.networks else None
 
 
-class Predictor(BaseEstimator):
+class Predictor(PosteriorMethods, BaseEstimator):
     """The predictions of a fitted model: points, distributions, intervals, samples, tables."""
 
     model_: Model
@@ -92,6 +93,7 @@ class Predictor(BaseEstimator):
     ) -> Given:
         """Rows to predict, checked against those of the fit."""
         check_is_fitted(self)
+        self.model_.require_converged()
         rows: Any = self.model_.structure.from_python(X, estimator=self, reset=False)
         extra = read_column("offset", offset, len(rows))
         if extra is None and self.model_.has_offset:

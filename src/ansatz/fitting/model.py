@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data import Column
-from ansatz.errors import UsageError
+from ansatz.errors import ConvergenceError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Composition, Posterior, Predictive
 from ansatz.fitting.contracts.outcome import Metrics, OfClasses, OfTimes, Outcome
@@ -160,6 +160,27 @@ class Model:
     summary: "SavedSummary | None" = None
     optimizer_state: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
+    allows_unconverged: bool = False  # whether it answers although its draws have failed
+
+    @property
+    def verdict(self) -> Mapping[str, Any] | None:
+        """The verdict on the draws of its posterior; None where there are no chains."""
+        found: Mapping[str, Any] | None = getattr(self.posterior, "verdict", None)
+        return found
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether its draws have failed to converge."""
+        return self.verdict is not None and self.verdict["status"] == "failed"
+
+    def require_converged(self) -> None:
+        """Refuses answers of draws that have failed, unless they were allowed."""
+        if self.has_failed and not self.allows_unconverged:
+            assert self.verdict is not None
+            raise ConvergenceError(
+                f"the draws have failed to converge: {' '.join(self.verdict['reasons'])} To use "
+                "them all the same: --allow-unconverged, or model.allow_unconverged()."
+            )
 
     @property
     def structure(self) -> Structure:

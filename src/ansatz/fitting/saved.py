@@ -82,12 +82,15 @@ def save(model: Any, folder: str | Path, *, overwrite: bool = False) -> Path:
     return save_model(getattr(model, "model_", model), folder, overwrite=overwrite)
 
 
-def load(folder: str | Path, *, network: nn.Module | None = None) -> Any:
+def load(
+    folder: str | Path, *, network: nn.Module | None = None, allow_unconverged: bool = False
+) -> Any:
     """Loads the estimator saved in ``folder``, after verifying its checksums.
 
     Args:
         folder: that ``save`` or ``ansatz fit`` wrote.
         network: a module of the shape of the one that was saved, where it is the user's own.
+        allow_unconverged: whether the model answers although its draws have failed to converge.
 
     Example:
         >>> from ansatz import load
@@ -96,7 +99,9 @@ def load(folder: str | Path, *, network: nn.Module | None = None) -> Any:
         ...
         ansatz.errors.ModelError: nowhere: there is no such folder
     """
-    return estimator_of(load_model(folder, network=network))
+    model = load_model(folder, network=network)
+    model.allows_unconverged = allow_unconverged
+    return estimator_of(model)
 
 
 def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> Path:

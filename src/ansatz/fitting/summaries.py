@@ -62,6 +62,10 @@ def summarize(
     own = model.structure.summary(model) or model.outcome.summary(model)
     if own is not None:
         return own
+    describe = getattr(model.posterior, "summary", None)
+    if describe is not None:
+        model.require_converged()
+        return describe(_call(model, model.outcome.names))
     if model.linear:
         return summarize_linear(model)
     if model.summary is not None:

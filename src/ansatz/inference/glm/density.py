@@ -79,16 +79,24 @@ class Effects:
         start: the first coordinate.
         eta: of the LKJ prior.
         jacobian: whether the density is that of the coordinates.
+        sampled: whether z are coordinates; else they are integrated out.
     """
 
     def __init__(
-        self, term: Term, rows: TermRows, groups: int, start: int, eta: float, jacobian: bool = True
+        self,
+        term: Term,
+        rows: TermRows,
+        groups: int,
+        start: int,
+        eta: float,
+        jacobian: bool = True,
+        sampled: bool = True,
     ) -> None:
         self.term, self.groups, self.eta, self.jacobian = term, groups, eta, jacobian
         self.k = rows.values.shape[1]
         self.angles = correlations(self.k) if term.correlated else 0
         self.start, self.middle = start, start + self.k + self.angles
-        self.stop = self.middle + groups * self.k
+        self.stop = self.middle + (groups * self.k if sampled else 0)
         count = len(rows.codes)
         places = (rows.codes[:, None] * self.k + np.arange(self.k)).ravel()
         pointers = np.arange(0, count * self.k + 1, self.k)

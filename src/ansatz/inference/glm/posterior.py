@@ -15,6 +15,7 @@ from ansatz.fitting.model import Trained
 from ansatz.inference.chain_folder import run_state
 from ansatz.inference.draws import DrawsPosterior
 from ansatz.inference.glm.groups import TermLevels, group_names, new_group
+from ansatz.inference.glm.summary import PosteriorSummary
 
 ROWS = 4096  # of a table with groups that are predicted at once
 _NUMBERS = "posterior.numbers"
@@ -69,6 +70,16 @@ class LinearDraws(DrawsPosterior):
     def names(self) -> list[str]:
         """Of the M parameters."""
         return list(self.state["names"])
+
+    @property
+    def verdict(self) -> Mapping[str, Any] | None:
+        """The verdict on the chains; None where there were none."""
+        found: Mapping[str, Any] | None = self.state.get("verdict")
+        return found
+
+    def summary(self, call: str) -> PosteriorSummary:
+        """The estimates as brms prints them."""
+        return PosteriorSummary(self, call)
 
     @property
     def parameters(self) -> int:

@@ -144,7 +144,10 @@ def posterior_of(
     draws = target.vectors(served)
     trained = _trained(target, design, target.vectors(flat).mean(0))
     numbers, note = thin_numbers(torch.from_numpy(target.numbers(flat)), theta.shape[0])
-    effects, roots = target.effects_of(served), [e.root(served).lower for e in target.effects]
+    effects, roots = (
+        target.effects_of(served, plan.seed),
+        [e.root(served).lower for e in target.effects],
+    )
     simulated = prior_range(target, plan.seed)
     priors = target.prior_table()
     full = {

@@ -14,11 +14,13 @@ from torch import Tensor
 from ansatz.errors import NumericalError
 from ansatz.inference.glm.coordinates import Coordinate, PriorDensity, Range
 from ansatz.inference.glm.density import Effects, GeneralizedLinear, Predictors
+from ansatz.inference.glm.marginal_normal import MOST, MarginalNormal
 from ansatz.inference.glm.priors import LinearPriors
 from ansatz.inference.glm.row_score import row_score
 from ansatz.inference.priors import Prior
 from ansatz.likelihoods import Likelihood
 from ansatz.likelihoods.dispersion import PositiveHead
+from ansatz.likelihoods.normal import Normal
 from ansatz.likelihoods.registry import Dispersion
 from ansatz.linear.criterion import Criterion
 from ansatz.linear.design import INTERCEPT, Design, DesignRows, standardise
@@ -193,16 +195,21 @@ class LinearTarget:
             found.append(Coordinate(each.name, prior, 1.0, Range("softplus", unit, floor)))
         return found
 
+    @property
+    def integrates(self) -> bool:
+        """Whether the coefficients of groups are integrated out: under the normal likelihood."""
+        likelihood = self.model.likelihood
+        is_normal = type(likelihood) is Normal and likelihood.dispersion.kind == "constant"
+        sizes = [len(each.levels) * len(each.term.columns) for each in self.groupings]
+        groups = {each.term.group for each in self.groupings}
+        return bool(groups) and is_normal and (len(groups) == 1 or sum(sizes) <= MOST)
+
     def _add_groups(self) -> None:
+        sampled, eta = not self.integrates, self.priors.correlation()
         for each in self.groupings:
             term, start = each.term, len(self.coordinates)
             effect = Effects(
-                term,
-                each.rows,
-                len(each.levels),
-                start,
-                self.priors.correlation(),
-                self.jacobian,
+                *(term, each.rows, len(each.levels), start, eta, self.jacobian, sampled)
             )
             self.effects.append(effect)
             for column, sd in zip(term.columns, each.sd, strict=True):
@@ -215,11 +222,11 @@ class LinearTarget:
             ]
             self.coordinates += [
                 Coordinate(f"z({level}: {column})", flat)
-                for level in each.levels
+                for level in (each.levels if sampled else ())
                 for column in term.columns
             ]
 
-    def _density(self) -> GeneralizedLinear:
+    def _density(self) -> GeneralizedLinear | MarginalNormal:
         rows = self.rows
         predictors = Predictors(
             self.design.matrix.numpy(),
@@ -228,8 +235,11 @@ class LinearTarget:
             rows.weight.numpy(),
             None if rows.offset is None else rows.offset.numpy(),
         )
-        score = row_score(self.model.likelihood, self.model.outputs, rows.y)
         prior = PriorDensity(self.coordinates, self.jacobian)
+        if self.integrates:
+            scale = self.coordinates[self.constants[0].place].range
+            return MarginalNormal(predictors, rows.y.numpy(), scale, prior, self.effects)
+        score = row_score(self.model.likelihood, self.model.outputs, rows.y)
         return GeneralizedLinear(score, predictors, prior, self.effects)
 
     def _refuse_separation(self) -> None:
@@ -339,8 +349,10 @@ class LinearTarget:
         value = Range("softplus", float(each.head.unit.mean()), float(each.head.floor.mean()))
         return as_usual(inner(self.model.likelihood), torch.from_numpy(value.value(raw))).numpy()
 
-    def effects_of(self, theta: Array) -> list[Array]:
+    def effects_of(self, theta: Array, seed: int) -> list[Array]:
         """u of each term, ``(S, G, k)``."""
+        if isinstance(self.density, MarginalNormal):
+            return self.density.draw(theta, seed)
         return [effect.values(theta) for effect in self.effects]
 
 

@@ -1,0 +1,128 @@
+"""Prints draws of a linear model as brms does."""
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ansatz.inference.convergence import ess_bulk, ess_tail, r_hat
+from ansatz.linear.summary import align, format_column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ansatz.inference.glm.posterior import LinearDraws
+
+Array = NDArray[np.float64]
+HEADER = ("Estimate", "Est.Error", "l-95% CI", "u-95% CI", "Rhat", "Bulk_ESS", "Tail_ESS")
+
+
+class PosteriorSummary:
+    """Estimates with intervals, R-hat and effective draws: of the population, groups and family.
+
+    ``str()`` gives the text, ``table`` the numbers; the estimate is the mean of the draws.
+
+    Args:
+        posterior: the draws.
+        call: the model's formula.
+    """
+
+    def __init__(self, posterior: "LinearDraws", call: str) -> None:
+        self.posterior, self.call = posterior, call
+
+    @property
+    def table(self) -> "pd.DataFrame":
+        """The numbers, a row for each parameter."""
+        import pandas as pd
+
+        x = self.posterior.numbers.numpy()
+        flat = x.reshape(-1, x.shape[2])
+        low, high = np.quantile(flat, [0.025, 0.975], axis=0)
+        columns = [flat.mean(0), flat.std(0, ddof=1), low, high, r_hat(x), ess_bulk(x), ess_tail(x)]
+        if x.shape[0] * x.shape[1] < 8 or not self._is_sampled:
+            columns[4:] = [np.full(len(low), np.nan)] * 3
+        rows = dict(zip(HEADER, columns, strict=True))
+        return pd.DataFrame(rows, index=self.posterior.names)
+
+    @property
+    def _is_sampled(self) -> bool:
+        return "sampler" in self.posterior.state
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers behind the text."""
+        table = self.table
+        rows = {
+            name: {k: None if np.isnan(v) else float(v) for k, v in row.items()}
+            for name, row in table.to_dict("index").items()
+        }
+        state = self.posterior.state
+        named = {name: state.get(name) for name in ("priors", "prior_range", "verdict", "sampler")}
+        return {"call": self.call, "parameters": rows, **named}
+
+    def __str__(self) -> str:
+        state, table = self.posterior.state, self.table
+        likelihood = self.posterior.trained.likelihood
+        lines = [f"Call: {self.call}", ""]
+        lines += [f"Likelihood: {likelihood.name}, link {state['link']}"]
+        lines += [f"Rows: {state['observations']:,.0f}; {self._draws()}", ""]
+        population, family = state["population"], state["family"]
+        groups = [name for name in table.index if name not in {*population, *family}]
+        if groups:
+            counts = [f"{each.term.label}, {len(each.levels)} levels" for each in self._terms]
+            lines += [f"Group-level effects ({'; '.join(dict.fromkeys(counts))}):"]
+            lines += [*_rows(table, groups), ""]
+        lines += ["Population-level effects:", *_rows(table, population), ""]
+        if family:
+            lines += ["Family:", *_rows(table, family), ""]
+        lines += ["Priors:", *_priors(state["priors"])]
+        simulated = state["prior_range"]
+        if simulated is not None:
+            low, high, what = simulated
+            lines += [f"  before the data, 90 % of {what} lie between {low:.4g} and {high:.4g}"]
+        if state.get("verdict"):
+            lines += ["", f"Draws {_said(state['verdict'])}"]
+        return "\n".join(lines)
+
+    @property
+    def _terms(self) -> Sequence[Any]:
+        return self.posterior.terms
+
+    def _draws(self) -> str:
+        sampler = self.posterior.state.get("sampler")
+        if sampler is None:
+            count = self.posterior.numbers.shape[1]
+            return f"{count:,} draws by {self.posterior.name}"
+        return (
+            f"{sampler['chains']} chains by {self.posterior.name}, each with {sampler['draws']:,} "
+            f"draws after {sampler['warmup']:,} of warm-up"
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f'<pre class="ansatz-summary">{html.escape(str(self))}</pre>'
+
+
+def _rows(table: "pd.DataFrame", names: Sequence[str]) -> list[str]:
+    part = table.loc[list(names)]
+    columns = [format_column(part[name].tolist(), 4) for name in HEADER[:4]]
+    columns.append([_known(value, "{:.2f}") for value in part["Rhat"]])
+    columns += [[_known(v, "{:,.0f}") for v in part[name]] for name in HEADER[5:]]
+    cells = [[name, *row] for name, row in zip(names, zip(*columns, strict=True), strict=True)]
+    return align(["", *HEADER], cells)
+
+
+def _known(value: float, form: str) -> str:
+    return "" if np.isnan(value) else form.format(value)
+
+
+def _priors(priors: Sequence[Sequence[str]]) -> list[str]:
+    return [f"  {name} ~ {prior}" for name, prior in priors]
+
+
+def _said(verdict: Mapping[str, Any]) -> str:
+    reasons = " ".join(verdict["reasons"])
+    return f"{verdict['status']}.{' ' if reasons else ''}{reasons}"
