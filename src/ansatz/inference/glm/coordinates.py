@@ -3,8 +3,8 @@
 Legend: C chains, D coordinates.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,8 +20,8 @@ class Range(NamedTuple):
     """How a coordinate x becomes a number v: itself, or ``unit * softplus(x) + floor``, or e^x."""
 
     kind: str = "real"  # "real", "softplus" or "exp"
-    unit: float = 1.0
-    floor: float = 0.0
+    unit: float | Array = 1.0
+    floor: float | Array = 0.0
 
     def value(self, x: Array) -> Array:
         """v."""
@@ -30,7 +30,8 @@ class Range(NamedTuple):
         if self.kind == "exp":
             found: Array = np.exp(x)
             return found
-        return self.unit * np.logaddexp(0.0, x) + self.floor
+        positive: Array = self.unit * np.logaddexp(0.0, x) + self.floor
+        return positive
 
     def coordinate(self, v: Array) -> Array:
         """x."""
@@ -40,7 +41,8 @@ class Range(NamedTuple):
             found: Array = np.log(np.maximum(v, 1e-300))
             return found
         u = np.maximum(v - self.floor, 1e-6 * self.unit) / self.unit
-        return u + np.log(-np.expm1(-u))
+        inverse: Array = u + np.log(-np.expm1(-u))
+        return inverse
 
     def slope(self, x: Array) -> Array:
         """dv/dx."""
@@ -100,40 +102,80 @@ class PriorDensity:
 
     def __init__(self, coordinates: Sequence[Coordinate], jacobian: bool = True) -> None:
         self.jacobian = jacobian
-        plain = [
-            k
-            for k, each in enumerate(coordinates)
-            if each.prior.name == "normal" and each.range.kind == "real"
-        ]
-        self._normal = np.array(plain, dtype=np.intp)
-        moments = np.array([coordinates[k].prior.parameters for k in plain]).reshape(-1, 2)
-        scales = np.array([coordinates[k].scale for k in plain])
-        self._mean, self._precision = moments[:, 0] / scales, (scales / moments[:, 1]) ** 2
-        others: dict[tuple[Prior, Range], list[int]] = {}
+        groups: dict[Any, list[int]] = {}
         for k, each in enumerate(coordinates):
-            if k not in set(plain) and not (
-                each.prior.name == "flat" and each.range.kind == "real"
-            ):
-                others.setdefault((each.prior, each.range), []).append(k)
-        self._others = [
-            (np.array(index), prior, kind, np.array([coordinates[k].scale for k in index]))
-            for (prior, kind), index in others.items()
-        ]
+            if each.prior.name == "flat" and each.range.kind == "real":
+                continue
+            written = each.prior.name in _WRITTEN
+            groups.setdefault(
+                (each.range.kind, each.prior.name if written else each.prior), []
+            ).append(k)
+        self._groups = [_Group.of([coordinates[k] for k in at], at) for at in groups.values()]
 
     def __call__(self, x: Array) -> tuple[Array, Array]:
-        gradient = np.zeros_like(x)
-        away = x[:, self._normal] - self._mean
-        pull = away * self._precision
-        value: Array = -0.5 * (away * pull).sum(1)
-        gradient[:, self._normal] = -pull
-        for index, prior, kind, scale in self._others:
-            at = x[:, index]
-            v, dv = kind.value(at), kind.slope(at)
-            density, slope = prior.log_prob_and_slope(torch.from_numpy(scale * v))
-            own = slope.numpy() * scale * dv
-            value += density.numpy().sum(1)
-            if self.jacobian and kind.kind != "real":
+        value, gradient = np.zeros(len(x)), np.zeros_like(x)
+        for group in self._groups:
+            at = x[:, group.places]
+            if group.range.kind == "real":
+                density, slope = group.density(at * group.scale)
+                value += density.sum(1)
+                gradient[:, group.places] = slope * group.scale
+                continue
+            dv = group.range.slope(at)
+            density, slope = group.density(group.scale * group.range.value(at))
+            value += density.sum(1)
+            own = slope * group.scale * dv
+            if self.jacobian:
                 value += np.log(dv).sum(1)
-                own += kind.log_slope_slope(at)
-            gradient[:, index] = own
+                own += group.range.log_slope_slope(at)
+            gradient[:, group.places] = own
         return value, gradient
+
+
+class _Group(NamedTuple):
+    """Coordinates of one kind of prior, each with its own parameters."""
+
+    places: NDArray[np.intp]
+    scale: Array
+    range: Range
+    density: Callable[[Array], tuple[Array, Array]]
+
+    @classmethod
+    def of(cls, coordinates: Sequence[Coordinate], index: Sequence[int]) -> "_Group":
+        first = coordinates[0]
+        ranges = [each.range for each in coordinates]
+        units, floors = np.array([r.unit for r in ranges]), np.array([r.floor for r in ranges])
+        parameters = np.array([each.prior.parameters for each in coordinates]).T
+        written = _WRITTEN.get(first.prior.name)
+
+        def density(v: Array) -> tuple[Array, Array]:
+            if written is not None:
+                return written(v, *parameters)
+            value, slope = first.prior.log_prob_and_slope(torch.from_numpy(v))
+            return value.numpy(), slope.numpy()
+
+        scale = np.array([each.scale for each in coordinates])
+        return cls(np.array(index), scale, Range(first.range.kind, units, floors), density)
+
+
+def _normal(v: Array, mean: Array, sd: Array) -> tuple[Array, Array]:
+    z = (v - mean) / sd
+    return -0.5 * z * z, -z / sd
+
+
+def _student_t(v: Array, df: Array, mean: Array, scale: Array) -> tuple[Array, Array]:
+    z = (v - mean) / scale
+    return -(df + 1) / 2 * np.log1p(z * z / df), -(df + 1) * z / (df + z * z) / scale
+
+
+def _exponential(v: Array, rate: Array) -> tuple[Array, Array]:
+    return -rate * v, np.broadcast_to(-rate, v.shape)
+
+
+# Without constants; the half distributions are of coordinates that are positive already.
+_WRITTEN: dict[str, Callable[..., tuple[Array, Array]]] = {
+    "normal": _normal,
+    "student_t": _student_t,
+    "half_student_t": _student_t,
+    "exponential": _exponential,
+}

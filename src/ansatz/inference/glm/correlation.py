@@ -3,6 +3,7 @@
 Legend: C chains, k terms.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,12 @@ def correlations(k: int) -> int:
     return k * (k - 1) // 2
 
 
+@cache
+def below(k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The places below the diagonal, row by row."""
+    return np.tril_indices(k, -1)
+
+
 def root_of(log_sd: Array, angles: Array) -> Root:
     r"""The root of the covariance with these standard deviations and partial correlations.
 
@@ -38,9 +45,16 @@ def root_of(log_sd: Array, angles: Array) -> Root:
         and extended onion method.
     """
     chains, k = log_sd.shape
-    partial = np.zeros((chains, k, k))
-    if angles.shape[1]:
-        partial[:, *np.tril_indices(k, -1)] = np.tanh(angles)
+    partial, lower = np.zeros((chains, k, k)), np.zeros((chains, k, k))
+    if not angles.shape[1]:
+        lower[:, range(k), range(k)] = np.exp(log_sd)
+        return Root(lower, partial)
+    partial[:, *below(k)] = np.tanh(angles)
+    if k == 2:
+        sd, p = np.exp(log_sd), partial[:, 1, 0]
+        lower[:, 0, 0], lower[:, 1, 0] = sd[:, 0], sd[:, 1] * p
+        lower[:, 1, 1] = sd[:, 1] * np.sqrt(1 - p * p)
+        return Root(lower, partial)
     rest = np.cumprod(np.sqrt(1 - partial**2), axis=2)  # what each column leaves
     before = np.concatenate([np.ones((chains, k, 1)), rest[:, :, :-1]], 2)
     factor = partial.copy()
@@ -55,11 +69,16 @@ def slopes_of(root: Root, slope: Array, has_angles: bool) -> tuple[Array, Array]
     if not has_angles:
         return by_sd, np.zeros((len(own), 0))
     k = own.shape[1]
+    if k == 2:
+        p, sd = root.partial[:, 1, 0], np.sqrt((root.lower[:, 1] ** 2).sum(1))
+        rest = np.sqrt(1 - p * p)
+        angle = sd * rest * (slope[:, 1, 0] * rest - slope[:, 1, 1] * p)
+        return by_sd, angle[:, None]
     # d L_ji / d w_jm is L_ji (1 - p^2) / p at i = m, and -p L_ji at i > m.
     later = np.concatenate(
         [np.cumsum(own[:, :, ::-1], 2)[:, :, ::-1], np.zeros((len(own), k, 1))], 2
     )
-    rows, columns = np.tril_indices(k, -1)
+    rows, columns = below(k)
     p = root.partial[:, rows, columns]
     at = slope[:, rows, columns] * _unscaled(root, rows, columns) * (1 - p**2)
     return by_sd, at - p * later[:, rows, columns + 1]
@@ -84,7 +103,7 @@ def lkj(root: Root, eta: float, jacobian: bool) -> tuple[Array, Array]:
         ``(C,)`` and ``(C, k (k - 1) / 2)``.
     """
     k = root.partial.shape[1]
-    rows, columns = np.tril_indices(k, -1)
+    rows, columns = below(k)
     p = root.partial[:, rows, columns]
     power = eta + (k - 2 - columns) / 2 - (0 if jacobian else 1)
     return (power * np.log1p(-(p**2))).sum(1), -2 * power * p

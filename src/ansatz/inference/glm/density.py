@@ -103,11 +103,15 @@ class Effects:
         shape = (count, groups * self.k)
         self.matrix = csr_matrix((rows.values.ravel(), places, pointers), shape=shape)
         self.transposed = self.matrix.T.tocsr()
+        nothing = np.zeros((0, 0))
+        self._last: tuple[Array, Root] = nothing, Root(nothing, nothing)
 
     def root(self, theta: Array) -> Root:
         """L ``(C, k, k)`` with the partial correlations."""
-        part = theta[:, self.start : self.middle]
-        return root_of(part[:, : self.k], part[:, self.k :])
+        if self._last[0] is not theta:
+            part = theta[:, self.start : self.middle]
+            self._last = theta, root_of(part[:, : self.k], part[:, self.k :])
+        return self._last[1]
 
     def numbers(self, theta: Array) -> Array:
         """z, ``(C, G, k)``."""
@@ -140,7 +144,7 @@ class Effects:
         by_u = (self.transposed @ slope.T).T.reshape(len(theta), self.groups, self.k)
         gradient[:, self.middle : self.stop] += (by_u @ root.lower).reshape(len(theta), -1)
         by_root = by_u.transpose(0, 2, 1) @ self.numbers(theta)  # (C, k, k)
-        by_sd, by_angle = slopes_of(root, np.tril(by_root), bool(self.angles))
+        by_sd, by_angle = slopes_of(root, by_root, bool(self.angles))
         gradient[:, self.start : self.start + self.k] += by_sd
         if self.angles:
             gradient[:, self.start + self.k : self.middle] += by_angle

@@ -25,7 +25,7 @@ MOST = 200  # coefficients of crossed groups that are integrated out together
 class Sums(NamedTuple):
     """What the density needs of the rows, whatever their number."""
 
-    count: float
+    rows: float
     yy: float
     xx: Array  # (Q, Q)
     xy: Array  # (Q,)
@@ -165,7 +165,7 @@ class MarginalNormal:
         left = roots.transpose(0, 2, 1)[:, None]
         matrix = left @ sums.zz @ roots[:, None] / variance[:, None, None, None] + np.eye(m)
         factor = np.linalg.cholesky(matrix)
-        inverse = np.linalg.inv(matrix)
+        inverse = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
         log_det = 2 * np.log(np.diagonal(factor, axis1=2, axis2=3)).sum((1, 2))
         residual = sums.zy - np.einsum("bmq,cq->cbm", sums.zx, beta)
         squares = sums.yy - 2 * beta @ sums.xy + ((beta @ sums.xx) * beta).sum(1)
@@ -178,11 +178,11 @@ class MarginalNormal:
         wide = at.variance[:, None, None]
         s = at.residual / wide
         quad = at.squares / at.variance - (s * at.mean).sum((1, 2))
-        value -= 0.5 * (sums.count * np.log(2 * np.pi * at.variance) + at.log_det + quad)
+        value -= 0.5 * (sums.rows * np.log(2 * np.pi * at.variance) + at.log_det + quad)
         by_beta = sums.xy - beta @ sums.xx - np.einsum("bmq,cbm->cq", sums.zx, at.mean)
         gradient[:, self.predictors.parts[0]] += by_beta / at.variance[:, None]
         # By sigma^2: the trace of V^-1, and the squared length of V^-1 r.
-        trace = sums.count - at.mean[0].size + np.trace(at.inverse, axis1=2, axis2=3).sum(1)
+        trace = sums.rows - at.mean[0].size + np.trace(at.inverse, axis1=2, axis2=3).sum(1)
         fitted = np.einsum("bmn,cbn->cbm", sums.zz, at.mean)
         length = at.squares + ((fitted - 2 * at.residual) * at.mean).sum((1, 2))
         by_variance = 0.5 * (length / at.variance - trace) / at.variance
@@ -202,7 +202,7 @@ class MarginalNormal:
         for effect, places in zip(self.effects, self._places, strict=True):
             own = sum(by_roots[:, place, place] for place in places)
             root = effect.root(theta)
-            by_sd, by_angle = slopes_of(root, np.tril(np.asarray(own)), bool(effect.angles))
+            by_sd, by_angle = slopes_of(root, np.asarray(own), bool(effect.angles))
             gradient[:, effect.start : effect.start + effect.k] += by_sd
             if effect.angles:
                 gradient[:, effect.start + effect.k : effect.middle] += by_angle
