@@ -14,7 +14,7 @@ AT_ONCE = 1_024  # queries
 class FilteredSource:
     """Queries in their own order; the known answers of each but its own are ruled out.
 
-    A query may have many right answers: that another of them is more probable is no error.
+    A query may have many right answers: that another of them is more probable is not an error.
     A batch's inputs are the codes, and ``(B, E)`` marks of the entities that are ruled out.
 
     Args:

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from ansatz.data.frames import as_frame, is_frame
 from ansatz.data.registry import load, names
 from ansatz.data.table import read_table
 from ansatz.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ("head", "relation", "tail")
 PART = "part"
@@ -24,7 +26,7 @@ class TripleTable(NamedTuple):
     """Triples, or pairs of entity and relation, as they were read."""
 
     origin: str
-    frame: pd.DataFrame  # head, relation, tail where there is one, part where data have parts
+    frame: "pd.DataFrame"  # head, relation, tail where there is one, part where data have parts
     notes: tuple[str, ...] = ()
 
     @property
@@ -87,6 +89,8 @@ def read_triples(data: Any, options: Mapping[str, Any]) -> TripleTable:
 
 
 def _folder(folder: Path, options: Mapping[str, Any]) -> TripleTable:
+    import pandas as pd
+
     files = _part_files(folder)
     if not files:
         raise DataError(f"{folder}: no files of triples; they are called train, valid, test.")
@@ -113,7 +117,9 @@ def _file(path: str | PathLike[str], options: Mapping[str, Any]) -> TripleTable:
     return TripleTable(str(path), _named_columns(frame, str(path), options))
 
 
-def _named_columns(frame: pd.DataFrame, origin: str, options: Mapping[str, Any]) -> pd.DataFrame:
+def _named_columns(
+    frame: "pd.DataFrame", origin: str, options: Mapping[str, Any]
+) -> "pd.DataFrame":
     """The columns of head, relation and tail as text."""
     asked = (options.get("source"), options.get("relation"), options.get("destination"))
     columns = [str(name) for name in frame.columns]
@@ -134,7 +140,8 @@ def _named_columns(frame: pd.DataFrame, origin: str, options: Mapping[str, Any])
         raise DataError(
             f"{origin}: no columns head and relation. Name them with --source and --relation."
         )
-    found = pd.DataFrame({new: frame[name] for name, new in there})
+    names, new = map(list, zip(*there, strict=True))
+    found = frame[names].set_axis(new, axis=1)
     empty = found.isna().any(axis=1).to_numpy()
     if empty.any():
         row = int(np.flatnonzero(empty)[0]) + 1
