@@ -112,8 +112,7 @@ class Tail(Outcome):
     def evaluate(self, predictive: Predictive, y: Tensor, weight: Tensor | None = None) -> Metrics:
         """Nats per query, the mean reciprocal rank, and hits among the first 1, 3 and 10.
 
-        Other known answers of a query are ruled out: that one of them is more probable is no
-        error.
+        Other known answers of a query are ruled out: one of them may well be more probable.
         """
         losses = self.row_losses(predictive, y)
         mass = torch.ones_like(losses) if weight is None else weight.double()
