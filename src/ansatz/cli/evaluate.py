@@ -16,6 +16,10 @@ def evaluate(
     given: dict[str, Any],
     model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
     data: Annotated[str, typer.Argument(help="A table, folder or file with the target.")],
+    allow_unconverged: Annotated[
+        bool,
+        typer.Option("--allow-unconverged", help="Answer although draws have failed to converge."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Evaluate a saved model on rows it has not seen.
@@ -29,7 +33,7 @@ def evaluate(
     from ansatz.cli.opening import naming, open_data, open_model
     from ansatz.cli.output import print_metrics
 
-    estimator = open_model(model)
+    estimator = open_model(model, allow_unconverged=allow_unconverged)
     if estimator.model_.column_roles is None:
         raise UsageError(
             "this model was made in Python and knows no target column: use its evaluate(X, y)."

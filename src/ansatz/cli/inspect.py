@@ -33,7 +33,8 @@ def inspect(
     from ansatz.cli.opening import open_model
     from ansatz.storage import verify_folder
 
-    description = open_model(model).describe()
+    estimator = open_model(model)
+    description = estimator.describe()
     manifest = verify_folder(model, "model")
     description["versions"] = manifest.versions
     description["files"] = [
@@ -42,8 +43,12 @@ def inspect(
     ]
     if as_json:
         print_document(description)
-    else:
-        _print(description)
+        return
+    of_draws = description.pop("summary", None)
+    _print(description)
+    if of_draws is not None:
+        print_line()
+        print_line(str(estimator.summary()))
 
 
 def _inspect_checkpoints(folder: Path, as_json: bool) -> None:

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from ansatz.fitting.read_again import ReadAgain
 
 
-def open_model(folder: Path) -> Any:
-    """The estimator in a folder that ``ansatz fit`` wrote; nothing in it is ever executed."""
+def open_model(folder: Path, *, allow_unconverged: bool = True) -> Any:
+    """The estimator in a folder that ``ansatz fit`` wrote; nothing in it is ever executed.
+
+    Without ``allow_unconverged`` it refuses to answer where its draws have failed to converge.
+    """
     try:
         there = folder.is_dir()
     except (OSError, ValueError):  # too long, a NUL
@@ -23,7 +26,7 @@ def open_model(folder: Path) -> Any:
         raise ModelError(f"{folder}: {what}. A model is what ansatz fit wrote.")
     import ansatz
 
-    return ansatz.load(folder)
+    return ansatz.load(folder, allow_unconverged=allow_unconverged)
 
 
 @contextmanager

@@ -105,6 +105,10 @@ def predict(
     instances: Annotated[
         bool, typer.Option("--instances", help="Masks: number the objects, count them.")
     ] = False,
+    allow_unconverged: Annotated[
+        bool,
+        typer.Option("--allow-unconverged", help="Answer although draws have failed to converge."),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write here instead of standard output.", metavar="FILE")
     ] = None,
@@ -140,7 +144,7 @@ def predict(
     output.check()
     from ansatz.cli.opening import naming, open_data, open_model
 
-    estimator = open_model(model)
+    estimator = open_model(model, allow_unconverged=allow_unconverged)
     outcome = estimator.model_.outcome
     if times is not None and "times" not in outcome.frame_options:
         raise UsageError("--times is for survival models; this one has no survival curve.")

@@ -183,6 +183,14 @@ def _deviance_explained(estimator: Any, X: Any, y: Any) -> float | None:
     return float(1 - residual / null)
 
 
+def _of_draws(model: Model) -> dict[str, Any]:
+    """The summary of draws of named parameters."""
+    describe = getattr(model.posterior, "summary", None)
+    if describe is None:
+        return {}
+    return {"summary": describe(_call(model, model.outcome.names)).to_dict()}
+
+
 def describe_model(model: Model) -> dict[str, Any]:
     """Structure, network, likelihood, columns, recipe and evidence of a fitted model."""
     recipe, history, fit = model.recipe, model.history, model.evidence.get("fit", {})
@@ -211,5 +219,6 @@ def describe_model(model: Model) -> dict[str, Any]:
         "seed": fit.get("seed"),
         "notes": fit.get("notes", []),
         "fingerprint": model.evidence.get("fingerprint"),
+        **_of_draws(model),
         **({"contains": "the training rows"} if model.posterior.keeps_rows else {}),
     }

@@ -53,6 +53,13 @@ class Diagnosis(NamedTuple):
         saturated: paths that reached the largest depth.
         draws: of all chains.
 
+    Example:
+        >>> import torch
+        >>> from ansatz.inference import sample
+        >>> found = sample(lambda x: -(x**2).sum(1) / 2, torch.zeros(1), warmup=200, draws=500)
+        >>> found.diagnose().status
+        'converged'
+
     References:
         Vehtari et al. (2021), Rank-normalization, folding, and localization.
         https://arxiv.org/abs/1903.08008

@@ -49,7 +49,7 @@ def sample_linear(
         previous: draws that chains go on from; None begins anew.
     """
     design = linear_rows(plan, job, likelihood)
-    terms = [TermLevels.of(each, _frame(job)) for each in read_terms(plan.options.get("random"))]
+    terms = [TermLevels.of(each, frame_of(job)) for each in read_terms(plan.options.get("random"))]
     target = target_of(plan, job, likelihood, design, terms)
     given = {key: plan.options[key] for key in _OF_RUN if plan.options.get(key) is not None}
     run = start_run(
@@ -99,7 +99,8 @@ def linear_rows(plan: TrainingPlan, job: Job, likelihood: Likelihood) -> LinearD
     return plan.structure.linear_design(job)
 
 
-def _frame(job: Job) -> Any:
+def frame_of(job: Job) -> Any:
+    """The rows as a table, where they have columns."""
     rows: Any = job.rows
     return getattr(rows, "named", None)
 
@@ -122,7 +123,7 @@ def target_of(
         weight=job.weight,
         offset=None if job.offset is None else job.offset.reshape(-1),
         priors=plan.options.get("priors"),
-        groupings=[each.grouping(_frame(job)) for each in terms],
+        groupings=[each.grouping(frame_of(job)) for each in terms],
         class_names=plan.labels or None,
         jacobian=jacobian,
     )
