@@ -8,6 +8,7 @@ registry = Registry(
         "point": "ansatz.inference.point:Point",
         "ensemble": "ansatz.inference.ensemble:Ensemble",
         "map": "ansatz.inference.map:Map",
+        "laplace": "ansatz.inference.laplace:Laplace",
         "swag": "ansatz.inference.swag:Swag",
         "vi": "ansatz.inference.vi:Variational",
         "sgld": "ansatz.inference.stochastic_gradient:SGLD",
