@@ -320,7 +320,7 @@ _OWNERS = (
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner(
         "sequence",
-        (SequenceOptions, AdapterOptions),
+        (SequenceOptions, AdapterOptions, ValidationOptions),
         (SequenceSettings, AdapterSettings),
         "texts or sequences",
     ),
@@ -329,7 +329,7 @@ _OWNERS = (
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(
         "joined",
-        (VectorOptions, GridOptions, SequenceOptions),
+        (VectorOptions, GridOptions, SequenceOptions, ValidationOptions),
         (VectorSettings, GridSettings, SequenceSettings),
         "columns of several kinds",
     ),

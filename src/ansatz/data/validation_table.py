@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from ansatz.data import as_frame
+from ansatz.data.frames import as_frame
 from ansatz.errors import DataError, UsageError
 
 PART = "ansatz/part"  # the column that marks the rows of the two tables
