@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ansatz.errors import UsageError
 
@@ -12,9 +13,10 @@ class InputSpec:
 
     Args:
         structure: the answer to "what does x look like": ``"vector"`` for the rows of a table,
-            ``"grid"`` for signals, images and volumes, ``"sequence"`` for steps in time and tokens.
+            ``"grid"`` for signals, images and volumes, ``"sequence"`` for steps in time and tokens,
+            ``"graph"`` for nodes and edges.
         features: numbers per row, :math:`D`; of a grid, numbers per cell: its channels; of a
-            sequence, numbers per step.
+            sequence, numbers per step; of a graph, numbers per node.
         cardinalities: levels of each categorical column that the network embeds by itself;
             its codes arrive as a second input ``(B, C)``, code 0 being the unknown level; of a
             sequence, the number of codes of each kind that a step has, ``(B, T, C)``.
@@ -24,6 +26,10 @@ class InputSpec:
             network takes them; ``InputSpec.joined(words=..., numbers=...)`` makes one.
         vocabulary: number of token codes of a sequence, :math:`V`, code 0 being the padding and 1
             the unknown token; 0 for sequences of numbers.
+        edge_features: numbers per edge of a graph, :math:`F`.
+        graph_features: numbers per graph beside its nodes, :math:`U`.
+        relations: number of kinds of edges, whose codes arrive with them; 0 for one kind.
+        rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes.
 
     Example:
         >>> from ansatz.spec import InputSpec
@@ -41,6 +47,10 @@ class InputSpec:
     size: tuple[int, ...] = ()
     parts: "tuple[tuple[str, InputSpec], ...]" = ()
     vocabulary: int = 0
+    edge_features: int = 0
+    graph_features: int = 0
+    relations: int = 0
+    rows: Literal["", "graphs", "nodes", "pairs"] = ""
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
@@ -67,6 +77,26 @@ class InputSpec:
             )
         size = () if length is None else (length,)
         return cls("sequence", features, cardinalities, size=size, vocabulary=vocabulary)
+
+    @classmethod
+    def graph(
+        cls,
+        nodes: int,
+        edges: int = 0,
+        *,
+        graph: int = 0,
+        relations: int = 0,
+        rows: Literal["graphs", "nodes", "pairs"] = "graphs",
+    ) -> "InputSpec":
+        """Describes graphs by the numbers of features that their nodes, edges and they have."""
+        return cls(
+            "graph",
+            nodes,
+            edge_features=edges,
+            graph_features=graph,
+            relations=relations,
+            rows=rows,
+        )
 
     @classmethod
     def joined(cls, **parts: "InputSpec") -> "InputSpec":

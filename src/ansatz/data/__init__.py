@@ -14,6 +14,8 @@ from ansatz.data.components import instances as instances
 from ansatz.data.registry import Dataset as Dataset
 from ansatz.data.frames import as_frame as as_frame
 from ansatz.data.frames import is_frame as is_frame
+from ansatz.data.graphs import Graph as Graph
+from ansatz.data.graphs import Graphs as Graphs
 from ansatz.data.grids import Grids as Grids
 from ansatz.data.grids import GridSource as GridSource
 from ansatz.data.grids import GridTable as GridTable

@@ -69,3 +69,6 @@ from ansatz.layers.ragged import segment_mean as segment_mean
 from ansatz.layers.ragged import segment_reduce as segment_reduce
 from ansatz.layers.ragged import segment_softmax as segment_softmax
 from ansatz.layers.ragged import segment_sum as segment_sum
+from ansatz.layers.edges import Edges as Edges
+from ansatz.layers.graph_batch import GraphBatch as GraphBatch
+from ansatz.layers.graph_batch import SparseRows as SparseRows

@@ -43,7 +43,11 @@ class Composition(NamedTuple):
 class Posterior(Protocol):
     """The posterior of the weights, as every consumer of a fitted model sees it."""
 
-    name: ClassVar[str]  # of the inference that rebuilds it from a record
+    @property
+    def name(self) -> str:
+        """The inference that rebuilds it from a record."""
+        ...
+
     keeps_rows: ClassVar[bool] = False  # whether training rows are part of the model
     options: dict[str, Any]  # of the fit; the structure may have some about predictions
 
