@@ -2,8 +2,8 @@
 
     KERAS_BACKEND=torch python benchmarks/oracles/keras_gru.py
 
-Writes tests/fixtures/keras-gru.json: weights in Keras' layout (gates z, r, candidate), an input, and
-the state after each step. Keras is in the extra ``bench``.
+Writes tests/fixtures/keras-gru.json: weights as Keras has them (gates z, r, candidate), inputs,
+and the state after each step. Keras is in the extra ``bench``.
 """
 
 import json
