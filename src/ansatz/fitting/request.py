@@ -20,6 +20,7 @@ from ansatz.fitting.options.commands import (
     ValidationOptions,
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
+from ansatz.fitting.options.links import TripleOptions
 from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.sequence import (
     PairOptions,
@@ -325,6 +326,7 @@ _OWNERS = (
         "texts or sequences",
     ),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
+    Owner("triples", (TripleOptions,), (), "triples"),
     Owner("series", (SeriesOptions,), (), "series"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(
