@@ -19,7 +19,7 @@ ROOT = DOCS.parent
 SECTIONS = {
     "Start": ("install", "ten-minutes"),
     "Guides": (
-        "tables", "images", "text", "language-models", "tags", "translation", "forecasts",
+        "tables", "images", "text", "language-models", "tags", "translation", "forecasts", "links",
         "segmentation", "volumes", "likelihoods", "survival", "rankings",
         "linear-models", "ensembles", "gaussian-processes", "sampling", "report",
         "diagnostics", "attribution", "compare",

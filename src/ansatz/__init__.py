@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ansatz.estimators.forecaster import Forecaster as Forecaster
     from ansatz.fitting.result import Fit as Fit
     from ansatz.fitting.fit import fit as fit
+    from ansatz.estimators.knowledge_graph import KnowledgeGraph as KnowledgeGraph
     from ansatz.estimators.ranker import Ranker as Ranker
     from ansatz.estimators.regressor import Regressor as Regressor
     from ansatz.fitting.saved import load as load
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
-    *("Classifier", "Fit", "Forecaster", "LanguageModel", "Ranker", "Regressor", "Segmenter"),
+    *("Classifier", "Fit", "Forecaster", "KnowledgeGraph", "LanguageModel"),
+    *("Ranker", "Regressor", "Segmenter"),
     *("SpanFinder", "SurvivalRegressor", "Tagger", "Translator"),
     *("fit", "load"),
 )

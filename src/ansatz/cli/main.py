@@ -34,6 +34,7 @@ from ansatz.cli.list import list_names
 from ansatz.cli.options import ShortHelp
 from ansatz.cli.output import forget_notes, print_note, printable
 from ansatz.cli.predict import predict
+from ansatz.cli.recommend import recommend
 from ansatz.cli.report import report
 from ansatz.cli.show import show
 from ansatz.cli.signals import how, report_once, stoppable
@@ -95,6 +96,7 @@ for _name, _function in (
     ("tokens", tokens),
     ("translate", translate),
     ("forecast", forecast),
+    ("recommend", recommend),
     ("verify", verify),
 ):
     app.command(_name, cls=ShortHelp if hasattr(_function, "rare") else None)(_function)

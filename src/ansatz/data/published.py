@@ -26,6 +26,8 @@ def read(row: Row) -> dict[str, Any]:
         return _adult(names, paths)
     if row["columns"] == "tags":
         return _tagged(paths)
+    if row["columns"] == "triples":
+        return _triples(paths)
     if row["columns"] == "pairs":
         return {"frame": _pairs(paths)}
     if row["name"] == "tinyshakespeare":
@@ -115,6 +117,22 @@ def _pairs(paths: list[Path]) -> Any:
         )
     ]
     return pd.concat(parts, ignore_index=True)
+
+
+def _triples(paths: list[Path]) -> dict[str, Any]:
+    """Head, relation and tail in each line of three files, for training, validation and test."""
+    import pandas as pd
+
+    columns, parts = ["head", "relation", "tail"], ("train", "validation", "test")
+    frames = [
+        read_table(path, delimiter="\t", header=False, names=columns, text=columns).frame.assign(
+            part=part
+        )
+        for path, part in zip(paths, parts, strict=True)
+    ]
+    cut = sum(len(frame) for frame in frames[:-1])
+    frame = pd.concat(frames, ignore_index=True)
+    return {"frame": frame, "splits": split_at(cut, len(frame))}
 
 
 def _document(path: Path) -> Any:

@@ -309,6 +309,20 @@ class Predictor(BaseEstimator):
             index = None
         return pd.DataFrame(columns, index=index)
 
+    def recommend(self, source: Any, *, relation: str | None = None, top: int = 10) -> pd.DataFrame:
+        """Lists the best partners of one thing, without those that it is known to have.
+
+        Of models of ratings, links and triples.
+
+        Args:
+            source: its name: a user, a node, an entity.
+            relation: of triples; ``"^NAME"`` reads a relation backwards.
+            top: partners at most.
+        """
+        check_is_fitted(self)
+        structure = self.model_.structure
+        return structure.recommend(self.model_, str(source), relation=relation, top=top)
+
     def residuals(
         self,
         X: Any,

@@ -194,7 +194,7 @@ def with_structure(request: Request) -> Request:
     """
     if not any(request.given.get(name) for name in ("target", "lower", "masks")):
         request = request.but(**{**own_question(request.data), **request.given})
-    task = request.options["task"] or _task_of(request)
+    task = _precise(request.options["task"] or _task_of(request), request)
     x = structure_of(request.data, request.options["x"], request.given, task)
     request.check(x)
     return request.but(x=x) if task is None else request.but(x=x, task=task)
@@ -208,6 +208,13 @@ def _task_of(request: Request) -> str | None:
     name = str(request.data).lower().removesuffix(".gz")
     found = (task for end, task in outcomes.by_file.items() if name.endswith(end))
     return next(found, None)
+
+
+def _precise(task: str | None, request: Request) -> str | None:
+    """The task that data make of one that has several forms."""
+    place = outcomes.by_data.get(task or "")
+    found: str | None = task if place is None else load(place)(request.data, request.given)
+    return found
 
 
 def reading(request: Request) -> AbstractContextManager[Problem]:

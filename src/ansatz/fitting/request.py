@@ -20,6 +20,7 @@ from ansatz.fitting.options.commands import (
     ValidationOptions,
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
+from ansatz.fitting.options.links import TripleOptions
 from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.sequence import (
     PairOptions,
@@ -320,16 +321,17 @@ _OWNERS = (
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner(
         "sequence",
-        (SequenceOptions, AdapterOptions),
+        (SequenceOptions, AdapterOptions, ValidationOptions),
         (SequenceSettings, AdapterSettings),
         "texts or sequences",
     ),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
+    Owner("triples", (TripleOptions,), (), "triples"),
     Owner("series", (SeriesOptions,), (), "series"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(
         "joined",
-        (VectorOptions, GridOptions, SequenceOptions),
+        (VectorOptions, GridOptions, SequenceOptions, ValidationOptions),
         (VectorSettings, GridSettings, SequenceSettings),
         "columns of several kinds",
     ),

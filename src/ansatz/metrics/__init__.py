@@ -41,6 +41,8 @@ from ansatz.metrics.labels import recall as recall
 from ansatz.metrics.retrieval import neighbour_precision as neighbour_precision
 from ansatz.metrics.scoring_rules import log_score as log_score
 from ansatz.metrics.scoring_rules import pinball as pinball
+from ansatz.metrics.ranks import answer_ranks as answer_ranks
+from ansatz.metrics.ranks import rank_metrics as rank_metrics
 from ansatz.metrics.ranking import kendall_tau as kendall_tau
 from ansatz.metrics.ranking import top_one_accuracy as top_one_accuracy
 from ansatz.metrics.segmentation import dice as dice

@@ -90,3 +90,8 @@ from ansatz.networks.pointer import Pointer as Pointer
 from ansatz.networks.window import LinearWindow as LinearWindow
 from ansatz.networks.window import Window as Window
 from ansatz.networks.window import WindowLevel as WindowLevel
+from ansatz.networks.triples import ComplEx as ComplEx
+from ansatz.networks.triples import DistMult as DistMult
+from ansatz.networks.triples import Dot as Dot
+from ansatz.networks.triples import TailFrequencies as TailFrequencies
+from ansatz.networks.triples import TransE as TransE

@@ -15,6 +15,7 @@ registry = Registry(
         "tag": "ansatz.outcomes.tag:Tags",
         "answer": "ansatz.outcomes.answer.outcome:Answer",
         "translate": "ansatz.outcomes.translation.outcome:Translation",
+        "tail": "ansatz.outcomes.tail.outcome:Tail",
         "forecast": "ansatz.outcomes.forecast:Forecast",
     },
 )
@@ -38,8 +39,11 @@ on_structure: dict[str, str] = {
     "language": "passage",
     "masked": "masked_passage",
     "tag": "sequence",
+    "tail": "triples",
     "translate": "pairs",
 }
+# A task that data make more precise: link -> tail where data are triples.
+by_data: dict[str, str] = {"link": "ansatz.data.relations.recognition:task_of_links"}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

@@ -160,11 +160,11 @@ def estimates_of_numbers(evidence: Evidence, forecast: Forecast) -> dict[str, Es
 
 HIGHER = {
     *("accuracy", "auc", "r2", "c_index", "uno_c", "kendall_tau", "top_one_accuracy"),
-    *("dice", "iou", "boundary_f1", "macro_f1"),
+    *("dice", "iou", "boundary_f1", "macro_f1", "mrr", "hits@1", "hits@3", "hits@10"),
 }
 FIRST = (
     *("dice", "nll", "crps", "energy_score", "c_index"),
-    *("pinball", "rmse", "mae", "r2", "accuracy"),
+    *("mrr", "pinball", "rmse", "mae", "r2", "accuracy"),
 )
 WITHOUT_ERROR = {"ece"}  # a sum of absolute values: biased and not normal
 

@@ -13,6 +13,7 @@ registry = Registry(
         "masked_passage": "ansatz.structures.sequence.passage.masked:MaskedPassageStructure",
         "passage": "ansatz.structures.sequence.passage.structure:PassageStructure",
         "series": "ansatz.structures.series.structure:SeriesStructure",
+        "triples": "ansatz.structures.triples.structure:TripleStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
     },
 )

@@ -19,6 +19,8 @@ from ansatz.spec import InputSpec, TargetSpec
 from ansatz.training import Penalty, Supervised
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ansatz.fitting.column_roles import ColumnRoles
     from ansatz.fitting.contracts.inference import Posterior
     from ansatz.fitting.job import Job
@@ -355,6 +357,12 @@ class Structure(Protocol):
 
     def require_answers(self, network: nn.Module, name: str, inputs: InputSpec, axis: str) -> None:
         """Asks a new network once, and refuses one that does not answer where outcomes are."""
+
+    def recommend(
+        self, model: "Model", source: str, *, relation: str | None, top: int
+    ) -> "pd.DataFrame":
+        """Lists the best partners of one thing that are not known to be its partners yet."""
+        raise UsageError(f"{self.unit[1]} are not links: there is nothing to recommend.")
 
     def export_folder(self, model: "Model", folder: str, *, merged: bool) -> list[str]:
         """Writes a folder that Hugging Face's libraries load; gives notes on it."""

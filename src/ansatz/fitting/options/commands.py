@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
+from ansatz.fitting.options.links import TripleOptions
 from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
@@ -559,6 +560,7 @@ class FitOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    TripleOptions,
     TransferOptions,
     AdapterOptions,
     PlaceOptions,
@@ -597,6 +599,7 @@ class TuneOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    TripleOptions,
     TransferOptions,
     AdapterOptions,
     TunedPlaceOptions,

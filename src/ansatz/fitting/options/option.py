@@ -11,7 +11,7 @@ from ansatz.errors import ModelError, UsageError
 
 MODEL, TRAINING, ROWS, RUN = "The model", "The training", "Rows and columns", "The run"
 IMAGES, READING = "Images, signals and volumes", "Reading the table"
-TEXTS, FORECASTS = "Texts and sequences", "Forecasts"
+TEXTS, FORECASTS, GRAPHS = "Texts and sequences", "Forecasts", "Graphs"
 PANELS = (
     "The search",
     MODEL,
@@ -20,6 +20,7 @@ PANELS = (
     IMAGES,
     TEXTS,
     FORECASTS,
+    GRAPHS,
     RUN,
     READING,
 )  # in the order of --help

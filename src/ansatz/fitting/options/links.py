@@ -1,0 +1,23 @@
+"""The options of relations: the columns of an edge, a triple or a rating."""
+
+from typing import Annotated, Any, TypedDict
+
+from ansatz.fitting.options.option import GRAPHS, Option
+from ansatz.fitting.options.vector import TableReading
+
+_COLUMN: Any = {"panel": GRAPHS, "metavar": "COL", "limits": {"min_length": 1}, "reader": True}
+
+
+class EdgeColumns(TypedDict, total=False):
+    """The columns that name both ends of an edge."""
+
+    source: Annotated[str | None, Option("The column of an edge's first node.", **_COLUMN)]
+    destination: Annotated[str | None, Option("The column of its second node.", **_COLUMN)]
+
+
+class TripleOptions(EdgeColumns, TableReading, total=False):
+    """The options of triples."""
+
+    relation: Annotated[
+        str | None, Option("The column that names the relation of a triple.", **_COLUMN)
+    ]

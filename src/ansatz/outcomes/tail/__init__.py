@@ -1,0 +1,1 @@
+"""The entity that completes a triple, as outcome."""
