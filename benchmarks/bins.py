@@ -4,7 +4,7 @@
 
 Three fits of each table, evaluated on a held-out fifth of the training rows of split 0 of
 `ansatz bench quality-tables` (test rows take no part): without bins, with 32, and the default,
-which lets held-out rows choose from 1,000 to 10,000 rows. NAME:ROWS draws so many rows; steps and
+which lets held-out rows choose from 400 to 10,000 rows. NAME:ROWS draws so many rows; steps and
 smooth are simulated tables of four columns and 9,568 rows. Writes benchmarks/results/bins.json.
 """
 

@@ -35,6 +35,7 @@ Trees = dict[str, ast.Module]  # by dotted module
 Found = tuple[str, int]  # what, and in which line
 
 KNOWN: dict[str, dict[str, int]] = {}
+OPTIONS_TOO = {"dropout"}  # members whose name an option of every network has as well
 
 
 class Members(NamedTuple):
@@ -159,7 +160,7 @@ def member_words(tree: ast.AST, known: Members) -> Iterator[Found]:
         for node in nodes:
             if isinstance(node, ast.Tuple | ast.List | ast.Set):
                 found += named(*node.elts)
-            elif isinstance(node, ast.Constant) and node.value in known.names:
+            elif isinstance(node, ast.Constant) and node.value in known.names - OPTIONS_TOO:
                 found.append(node.value)
         return found
 

@@ -105,3 +105,26 @@ def test_a_table_of_other_columns_is_refused(table):
         ansatz.fit(table, validation_data=(table[["a", "level"]][:3], [1.0, 2.0]), **QUICK)
     with pytest.raises(UsageError, match=r"must be a table or, with one target, \(X, y\)"):
         ansatz.fit(table, validation_data=(table,), **QUICK)
+
+
+@pytest.mark.parametrize("beside", [[], ["a"]], ids=["texts", "texts and numbers"])
+def test_texts_bring_their_own_rows_too(table, tmp_path, beside):
+    """Their predictions need no validation rows, and a saved model finds them again."""
+    words = table["level"].map({"low": "a small one", "mid": "one between", "high": "a large one"})
+    frame = table[[*beside, "y"]].assign(text=words)
+    frame[:120].to_csv(tmp_path / "train.csv", index=False)
+    frame[120:].to_csv(tmp_path / "valid.csv", index=False)
+    fit = ansatz.fit(
+        str(tmp_path / "train.csv"),
+        validation_data=str(tmp_path / "valid.csv"),
+        text_column="text",
+        target="y",
+        likelihood="normal",
+        inference="point",
+        out=tmp_path / "model",
+        options={"epochs": 2},
+    )
+    assert fit.rows == {"train": 96, "valid": 40, "test": 24}
+    parts = replay(tmp_path / "model").parts
+    np.testing.assert_array_equal(parts.learn[parts.valid], np.arange(120, 160))
+    assert fit.model.predict(frame.drop(columns="y")[:5]).shape == (5,)

@@ -1,5 +1,8 @@
 """Recurrent layers: their equations, torch's layers, padding, and steps against whole runs."""
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -106,7 +109,22 @@ def test_float32_has_the_gradients_of_float64(make):
     assert_close([g.double() for g in rough], list(exact), atol=1e-4, rtol=1e-3)
 
 
-def test_reset_before_is_chos_and_keras_cell():
+def test_reset_before_is_keras_layer():
+    """Numbers of Keras (benchmarks/oracles/keras_gru.py), whose gates are in the order z, r, n."""
+    record = Path(__file__).parents[1] / "fixtures" / "keras-gru.json"
+    keras = {k: torch.tensor(v) for k, v in json.loads(record.read_text()).items() if k != "keras"}
+    layer = GRU(3, 4, reset="before")
+    with torch.no_grad():
+        for name, kernel in (("weight_ih_l0", "kernel"), ("weight_hh_l0", "recurrent_kernel")):
+            z, r, n = keras[kernel].T.chunk(3)
+            getattr(layer, name).copy_(torch.cat([r, z, n]))
+        z, r, n = keras["bias"].chunk(3)
+        layer.bias_ih_l0.copy_(torch.cat([r, z, n]))
+        layer.bias_hh_l0.zero_()
+    assert_close(layer(keras["x"])[0], keras["y"], atol=1e-6, rtol=0)  # it rounds to float32
+
+
+def test_reset_before_is_chos_cell():
     layer, x, h = GRU(3, 4, reset="before"), torch.randn(2, 3), torch.randn(2, 4)
     W_r, W_z, W_n = layer.weight_ih_l0.chunk(3)
     U_r, U_z, U_n = layer.weight_hh_l0.chunk(3)

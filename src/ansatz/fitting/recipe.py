@@ -14,7 +14,7 @@ from ansatz.training.penalties import Penalty
 SMALL = 100  # below this sum of weights: full batch, float64, penalised, stopped by folds
 FEW = 500  # below it a dispersion that varies with x costs more than it explains
 LARGE = 50_000
-SOME = 1_000  # from here on held-out rows choose whether numbers are cut in bins
+SOME = 400  # from here on held-out rows choose whether numbers are cut in bins
 MANY = 10_000  # from here on there are rows enough to bend sharply: numbers are cut in bins
 BINS = 32
 COUPLED = 100_000  # rows up to which a likelihood that couples rows sees all of them at every step

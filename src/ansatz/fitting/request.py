@@ -321,7 +321,7 @@ _OWNERS = (
     Owner("grid", (GridOptions,), (GridSettings,), "images"),
     Owner(
         "sequence",
-        (SequenceOptions, AdapterOptions),
+        (SequenceOptions, AdapterOptions, ValidationOptions),
         (SequenceSettings, AdapterSettings),
         "texts or sequences",
     ),
@@ -331,7 +331,7 @@ _OWNERS = (
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(
         "joined",
-        (VectorOptions, GridOptions, SequenceOptions),
+        (VectorOptions, GridOptions, SequenceOptions, ValidationOptions),
         (VectorSettings, GridSettings, SequenceSettings),
         "columns of several kinds",
     ),

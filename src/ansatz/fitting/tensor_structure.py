@@ -179,7 +179,9 @@ class TensorStructure(Structure):
     def reading_of(self, model: Model) -> dict[str, Any]:
         """The options of a fit with which other data of its kind are read too."""
         asked = provenance_of(model)
-        return {} if asked is None else asked.asked.reader()
+        reader = {} if asked is None else asked.asked.reader()
+        reader.pop("validation_data", None)  # it stopped the training of the fit
+        return reader
 
     def from_python(
         self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None

@@ -223,7 +223,7 @@ def _begin(
 ) -> tuple[Step, Any]:
     """The first step of a training, and what it takes from elsewhere."""
     recipe = plan.recipe
-    module, objective = _modules(plan, job, likelihood, encoder, start)
+    module, objective = build_modules(plan, job, likelihood, encoder, start)
     if teacher is not None:
         objective = teacher.objective(objective, job)
     # Weights of a file are for the beginning: a fit that goes on does not load them again.
@@ -243,9 +243,10 @@ def _begin(
     return step, transfer
 
 
-def _modules(
+def build_modules(
     plan: TrainingPlan, job: Job, likelihood: Likelihood, encoder: Encoder, start: Start | None
 ) -> tuple[nn.Module, Supervised]:
+    """The network and the objective that a training begins with, copied from ``start`` if given."""
     dtype = getattr(torch, plan.recipe.dtype)
     if start is not None:
         objective = copy.deepcopy(start[1]).to(dtype).requires_grad_()
@@ -362,7 +363,7 @@ def build_step(
             generator=generator(seed, "dropout"),
         )
     penalty = None if recipe.penalty is None else Penalty.read(recipe.penalty).create()
-    optimizer = _optimizer(network, objective, recipe, groups)
+    optimizer = build_optimizer(network, objective, recipe, groups)
     if getattr(optimizer, "needs_graph", False):
         return NewtonStep(network, objective, optimizer=optimizer, penalty=penalty)
     return GradientStep(
@@ -376,7 +377,7 @@ def build_step(
     )
 
 
-def _optimizer(
+def build_optimizer(
     network: nn.Module,
     objective: Supervised,
     recipe: Recipe,

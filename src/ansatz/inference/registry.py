@@ -7,6 +7,13 @@ registry = Registry(
     {
         "point": "ansatz.inference.point:Point",
         "ensemble": "ansatz.inference.ensemble:Ensemble",
+        "map": "ansatz.inference.map:Map",
+        "laplace": "ansatz.inference.laplace:Laplace",
+        "swag": "ansatz.inference.swag:Swag",
+        "vi": "ansatz.inference.vi:Variational",
+        "sgld": "ansatz.inference.stochastic_gradient:SGLD",
+        "sghmc": "ansatz.inference.stochastic_gradient:SGHMC",
+        "dropout": "ansatz.inference.dropout:Dropout",
         "gp": "ansatz.inference.gp:GaussianProcess",
         "mh": "ansatz.inference.mcmc:MetropolisHastings",
         "mala": "ansatz.inference.mcmc:Mala",

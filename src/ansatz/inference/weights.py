@@ -16,6 +16,12 @@ from ansatz.networks import MLP, Linear
 AT_ONCE = 2**23  # numbers that the widest layer of some draws and rows may hold together
 
 
+def flatten(network: nn.Module, objective: nn.Module) -> Tensor:
+    """The weights of a network and the parameters of its likelihood as one vector, ``(D,)``."""
+    parts = [*network.parameters(), *objective.parameters()]
+    return torch.cat([p.detach().reshape(-1) for p in parts])
+
+
 class WeightVector(nn.Module):
     r"""Reads D numbers as the weights of a network and the parameters of its likelihood.
 
@@ -43,7 +49,7 @@ class WeightVector(nn.Module):
     @property
     def vector(self) -> Tensor:
         """The weights as they are, ``(D,)``."""
-        return torch.cat([p.detach().double().reshape(-1) for p in self.parameters()])
+        return flatten(self.answering, self.objective).double()
 
     @property
     def size(self) -> int:

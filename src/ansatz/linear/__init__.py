@@ -16,7 +16,7 @@ from ansatz.linear.residuals import residuals as residuals
 from ansatz.linear.linear_fit import LinearFit as LinearFit
 from ansatz.linear.summary import Summary as Summary
 from ansatz.linear.linear_fit import join_targets as join_targets
-from ansatz.linear.formula import DesignFormula as DesignFormula
+from ansatz.linear.design_formula import DesignFormula as DesignFormula
 from ansatz.linear.formula import formula_variables as formula_variables
 from ansatz.linear.formula import split_formula as split_formula
 from ansatz.linear.estimates import Estimates as Estimates

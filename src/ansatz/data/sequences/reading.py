@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ansatz.data.files import checked_path, read_bytes
 from ansatz.data.frames import as_frame
 from ansatz.data.table import read_table
+from ansatz.data.validation_table import append_validation
 from ansatz.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,18 +19,28 @@ CLASS, TEXT = "class", "text"  # columns of a folder of text files
 
 
 def read_texts(
-    data: Any, text: str | Sequence[str] | None = None, **options: Any
+    data: Any, text: str | Sequence[str] | None = None, validation_data: Any = None, **options: Any
 ) -> "tuple[str, pd.DataFrame, list[str]]":
     """What errors call the data, a table with a column of texts, and notes.
+
+    The rows of ``validation_data`` follow those of ``data``, marked in the column
+    :data:`~ansatz.data.validation_table.PART`.
 
     Args:
         data: a table's file, JSON lines, a folder of ``.txt`` by class, a data set's name or a
             frame.
         text: the columns of texts, which are read as text whatever they look like.
+        validation_data: rows that stop the training, in any of these forms; None for none.
         options: of :func:`~ansatz.data.read_table`.
     """
     from ansatz.data.registry import load, names
 
+    if validation_data is not None:
+        origin, frame, notes = read_texts(data, text, **options)
+        place, more, new = read_texts(validation_data, text, **options)
+        place = place if isinstance(validation_data, str | PathLike) else "validation_data"
+        stop = f"{len(more)} rows of {place} stop the training."
+        return origin, append_validation(frame, place, more), [*notes, *new, stop]
     if not isinstance(data, str | PathLike):
         frame = as_frame(data)
         return "the table", frame.rename(columns=str), []

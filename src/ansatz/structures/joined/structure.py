@@ -10,6 +10,7 @@ import torch
 
 from ansatz.data.frames import as_frame, is_frame
 from ansatz.data.sequences.reading import read_texts
+from ansatz.data.validation_table import PART, frame_of_pair
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, near_columns
 from ansatz.fitting.contracts.structure import TableParts
@@ -56,6 +57,7 @@ class JoinedTable(JoinedStructure):
     ) -> Read:
         how = {name: value for name, value in reader.items() if name not in claims}
         named = Columns.named(reader) if encoder is None else encoder.named
+        how["validation_data"] = frame_of_pair(how.get("validation_data"), column_roles.target)
         origin, frame, notes = read_texts(data, named.texts, **how)
         for name in drop:
             if name not in frame.columns:
@@ -65,12 +67,14 @@ class JoinedTable(JoinedStructure):
         frame = frame.drop(columns=list(drop))
         if encoder is None:
             features = column_roles.expand(frame).features(frame)
+            features = features.drop(columns=PART, errors="ignore")
             named = find_columns(features, named, origin)
         folder = Path(data).parent if isinstance(data, str | PathLike) else Path()
         parts = self._parts(frame, named, origin, folder, encoder)
         used = [name for names in named.parts.values() for name in names]
         beside = frame.drop(columns=[name for name in used if name in frame.columns])
-        return Read(origin, parts, beside, None, tuple(notes))
+        part = PART if PART in beside.columns else None
+        return Read(origin, parts, beside, None, tuple(notes), part)
 
     def _parts(
         self,

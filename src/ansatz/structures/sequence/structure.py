@@ -16,6 +16,7 @@ from ansatz.data.sequences.reading import CLASS, read_texts
 from ansatz.data.sequences.sequences import Texts, sequences_of
 from ansatz.data.sequences.source import SequenceSource
 from ansatz.data.source import Source
+from ansatz.data.validation_table import PART, frame_of_pair
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, near_columns
 from ansatz.fitting.contracts.exporter import Exporter
@@ -82,6 +83,9 @@ class SequenceStructure(TensorStructure):
         if column_roles.identifier is not None:
             return read_long(data, column_roles, reader)
         text = reader.pop("text_column", None)
+        reader["validation_data"] = frame_of_pair(
+            reader.get("validation_data"), column_roles.target
+        )
         origin, frame, notes = read_texts(data, text, **reader)
         if not len(frame):
             raise DataError(f"{origin} holds no texts.")
@@ -94,7 +98,8 @@ class SequenceStructure(TensorStructure):
             raise DataError(f"{origin}, column '{name}': {error}") from None
         beside = frame.drop(columns=name)
         target = CLASS if CLASS in beside.columns else None
-        return Read(origin, rows, beside, target, tuple(notes))
+        part = PART if PART in beside.columns else None
+        return Read(origin, rows, beside, target, tuple(notes), part)
 
     def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
         """Reads texts and decides what is predicted; other columns become parts beside them."""
@@ -105,7 +110,8 @@ class SequenceStructure(TensorStructure):
             return _several().problem(data, column_roles, **how)
         made = super().problem(data, column_roles, **how)
         own = outcomes.registry.get(made.kind).reader
-        others = [] if own else list(made.column_roles.features(made.frame).columns)
+        features = made.column_roles.features(made.frame).columns
+        others = [] if own else [name for name in features if name != PART]
         return _several().problem(data, column_roles, **how) if others else made
 
     def read_again(

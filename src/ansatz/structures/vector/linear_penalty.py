@@ -25,7 +25,7 @@ def choose_penalty(likelihood: Likelihood, job: Job, seed: int) -> Penalty | Non
     With 20 rows per column nothing is tried. With fewer, ridge, and below 4 rows per column the
     lasso, are compared with maximum likelihood by the loss of rows that were left out.
     """
-    if not likelihood.additive or job.precision is not None or job.target.shape:
+    if job.precision is not None or job.target.shape:
         return None
     rows: TableRows = job.rows  # type: ignore[assignment]
     preprocessor = learn_preprocessor(rows, job.weight.numpy(), purpose="linear")
@@ -35,7 +35,8 @@ def choose_penalty(likelihood: Likelihood, job: Job, seed: int) -> Penalty | Non
     folds = choose_folds(job, FOLDS, seed)
     if len(folds) < 2:
         return None
-    best, least = None, _plain_loss(likelihood, job, folds)
+    plain = _plain_loss if likelihood.additive else _unpenalised_loss
+    best, least = None, plain(likelihood, job, folds)
     for name in ("l2", "l1") if count < SPARSE * columns else ("l2",):
         try:
             found = fit_linear_model(likelihood, job, null=False, penalty=Penalty(name))
@@ -63,6 +64,16 @@ def _plain_loss(likelihood: Likelihood, job: Job, folds: Folds) -> float:
         total += float(part.weight @ losses)
         weight += float(part.weight.sum())
     return total / weight if math.isfinite(total) else math.inf
+
+
+def _unpenalised_loss(likelihood: Likelihood, job: Job, folds: Folds) -> float:
+    """The out-of-fold loss of rows that are compared with each other: that of a penalty of 0."""
+    try:
+        found = fit_linear_model(likelihood, job, null=False, penalty=Penalty("l2", 0.0))
+    except (AnsatzError, RuntimeError, ValueError):
+        return math.inf
+    loss = found.fits[0].measures.get("out_of_fold", math.inf)
+    return loss if math.isfinite(loss) else math.inf
 
 
 def said(penalty: Penalty) -> str:

@@ -17,13 +17,13 @@ from ansatz.data.grids import is_grids
 from ansatz.data.grids.path_table import image_columns
 from ansatz.data.numeric import refuse_infinite
 from ansatz.data.streams.available import reason_to_stream
+from ansatz.data.validation_table import PART, append_validation, frame_of_pair
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, is_numeric, near_columns
 from ansatz.fitting.problem import Problem, check_outcomes, outcome_of
 from ansatz.fitting.proposal import Proposal, propose
 from ansatz.fitting.request import Request
 from ansatz.structures.vector.rows import TableRows
-from ansatz.structures.vector.validation_table import PART, append_validation, frame_of_pair
 
 
 def build_problem(

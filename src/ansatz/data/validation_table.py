@@ -1,12 +1,13 @@
 """A second table, whose rows stop the training, put behind the rows of the first."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from ansatz.data import as_frame
+from ansatz.data.frames import as_frame
 from ansatz.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PART = "ansatz/part"  # the column that marks the rows of the two tables
 
@@ -17,6 +18,8 @@ def frame_of_pair(data: Any, target: Sequence[str]) -> Any:
         return data
     if len(data) != 2 or len(target) != 1:
         raise UsageError("validation_data must be a table or, with one target, (X, y).")
+    import pandas as pd
+
     X, y = data
     frame = as_frame(X)
     if len(frame) != len(y):
@@ -24,8 +27,10 @@ def frame_of_pair(data: Any, target: Sequence[str]) -> Any:
     return frame.assign(**{target[0]: y if isinstance(y, list) else pd.Series(y).to_numpy()})
 
 
-def append_validation(frame: pd.DataFrame, origin: str, more: pd.DataFrame) -> pd.DataFrame:
+def append_validation(frame: "pd.DataFrame", origin: str, more: "pd.DataFrame") -> "pd.DataFrame":
     """The rows of both tables, those of the second marked by the column ``PART``."""
+    import pandas as pd
+
     absent = [name for name in frame.columns if name not in more.columns]
     if absent:
         raise DataError(f"{origin}, whose rows stop the training, has no column '{absent[0]}'.")
