@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.saved import load as load
     from ansatz.estimators.segmenter import Segmenter as Segmenter
     from ansatz.estimators.span_finder import SpanFinder as SpanFinder
+    from ansatz.estimators.synthesizer import Synthesizer as Synthesizer
     from ansatz.estimators.tagger import Tagger as Tagger
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
     from ansatz.estimators.translator import Translator as Translator
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _NAMES = (
     *("Classifier", "Fit", "Forecaster", "KnowledgeGraph", "LanguageModel"),
     *("Ranker", "Regressor", "Segmenter"),
-    *("SpanFinder", "SurvivalRegressor", "Tagger", "Translator"),
+    *("SpanFinder", "SurvivalRegressor", "Synthesizer", "Tagger", "Translator"),
     *("fit", "load"),
 )
 _ELSEWHERE = {
@@ -53,6 +54,7 @@ _MODULES = (
     "estimators",
     "figures",
     "fitting",
+    "generative",
     "inference",
     "layers",
     "likelihoods",

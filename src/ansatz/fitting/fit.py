@@ -111,6 +111,8 @@ def _fit(
     model = fit_model(task, rows.learn._replace(trainer_options=run.trainer_options()))
     model.column_roles = problem.column_roles
     scores = _scores(model, job, rows, number, progress)
+    if len(rows.test.y):
+        model.outcome.tested(model, rows.test)
     keys = job.keys() if rows.parts is not None else None
     seen: list[str] = []  # what only all rows can show
     if rows.parts is not None:

@@ -17,6 +17,7 @@ registry = Registry(
         "translate": "ansatz.outcomes.translation.outcome:Translation",
         "tail": "ansatz.outcomes.tail.outcome:Tail",
         "forecast": "ansatz.outcomes.forecast:Forecast",
+        "generate": "ansatz.outcomes.generate:Generate",
     },
 )
 CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
@@ -42,6 +43,8 @@ on_structure: dict[str, str] = {
     "tail": "triples",
     "translate": "pairs",
 }
+# Outcomes that are x itself: there is no target.
+without_target = frozenset({"generate"})
 # A task that data make more precise: link -> tail where data are triples.
 by_data: dict[str, str] = {"link": "ansatz.data.relations.recognition:task_of_links"}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from ansatz.fitting.options.generative import GenerativeOptions
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
 from ansatz.fitting.options.links import TripleOptions
 from ansatz.fitting.options.option import (
@@ -561,6 +562,7 @@ class FitOptions(
     PairOptions,
     SeriesOptions,
     TripleOptions,
+    GenerativeOptions,
     TransferOptions,
     AdapterOptions,
     PlaceOptions,
