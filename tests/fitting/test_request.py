@@ -18,7 +18,11 @@ from ansatz.fitting.provenance import Provenance, provenance_of
 from ansatz.fitting.request import OWNERS
 
 OF_REQUESTS = {"likelihood", "network", "inference", "x", "random_state", "device", "time_limit"}
-OF_REQUESTS |= {"inference_options", "likelihood_options", "network_options"}  # by the constructors' signatures
+OF_REQUESTS |= {
+    "inference_options",
+    "likelihood_options",
+    "network_options",
+}  # by the constructors' signatures
 TABLE = {"x": np.linspace(0, 1, 60), "y": np.linspace(1, 2, 60) ** 2}
 
 
