@@ -604,6 +604,7 @@ class TuneOptions(
     TripleOptions,
     TransferOptions,
     AdapterOptions,
+    PosteriorOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,
