@@ -39,8 +39,8 @@ def read_examples(estimator: Any, data: str) -> tuple[Any, Any]:
 
     with naming(data):
         read = open_data(estimator, data, {})
-        parts = estimator._from_table(read.table, outcomes=bool(estimator.model_.outcome.names))
-    return parts.X, parts.y if estimator.model_.outcome.names else None
+        found: tuple[Any, Any] = estimator.parts(read.table)
+    return found
 
 
 def check_out(out: Path | None, overwrite: bool) -> None:

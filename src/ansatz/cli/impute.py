@@ -1,4 +1,4 @@
-"""ansatz impute: missing cells filled by a model of x."""
+"""ansatz impute: missing values filled by a model of x."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +12,8 @@ def impute(
     model: Annotated[
         Path, typer.Argument(help="The folder that ansatz fit --task generate wrote.")
     ],
-    data: Annotated[str, typer.Argument(help="A table with missing cells.")],
-    draws: Annotated[int, typer.Option(min=1, help="Draws of each missing cell.")] = 20,
+    data: Annotated[str, typer.Argument(help="A table with missing values.")],
+    draws: Annotated[int, typer.Option(min=1, help="Draws of each missing value.")] = 20,
     mean: Annotated[
         bool, typer.Option("--mean", help="Write one table: means, most frequent levels.")
     ] = False,
@@ -23,7 +23,7 @@ def impute(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace FILE.")] = False,
 ) -> None:
-    """Fill the missing cells of a table by draws of their law given the other cells.
+    """Fill the missing values of a table by draws of their distribution given the other values.
 
     Writes the tables one below the other, with a column ``draw``; with --mean one table.
 

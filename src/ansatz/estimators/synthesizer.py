@@ -32,13 +32,13 @@ class Synthesizer(Estimator, without=_OF_OTHERS):
     r"""A model :math:`p(x \mid \text{given})` of rows of a table, of signals, images or volumes.
 
     ``sample`` draws new examples with the columns, types, decimals, levels and dates of the fit;
-    ``score_samples`` says how likely examples are; ``impute`` fills cells that are missing;
+    ``score_samples`` says how likely examples are; ``impute`` fills values that are missing;
     ``transform`` and ``inverse_transform`` go to latents and back, where there are some.
 
     Args:
         generator: by name (``ansatz list generators``); ``"auto"`` takes the default of what X
             looks like.
-        likelihood: the law of columns or pixels where the generator decodes latents: ``"auto"``
+        likelihood: the likelihood of columns or pixels that are decoded: ``"auto"``
             chooses by the values, ``{"age": "gamma"}`` names that of a column.
         network: the encoder of generators that have one, by name.
         given: names of columns of X that the others are drawn given.
@@ -136,6 +136,16 @@ class Synthesizer(Estimator, without=_OF_OTHERS):
         found = self.model_.posterior
         assert isinstance(found, GenerativePosterior)
         return found
+
+    def parts(self, table: Any) -> tuple[Any, Any]:
+        """Examples and what they are given, of a table like that of the fit.
+
+        Args:
+            table: of a model of ``ansatz.fit``: its columns, or images with columns beside them.
+        """
+        names = bool(self.model_.outcome.names)
+        found = self._from_table(table, outcomes=names)
+        return found.X, found.y if names else None
 
     # Draws.
 
@@ -253,13 +263,13 @@ class Synthesizer(Estimator, without=_OF_OTHERS):
         rows: Any = self.model_.structure.from_python(X, estimator=self, reset=False)
         return self.posterior.codes(rows)
 
-    # Missing cells, latents.
+    # Missing values, latents.
 
     def impute(self, X: Any, draws: int = 20, *, given: Any = None, seed: int = 0) -> Imputations:
-        """Fills missing cells by ``draws`` draws of their law given the others.
+        """Fills missing values by ``draws`` draws of their distribution given the others.
 
         Args:
-            X: as in ``fit``, with cells that are missing.
+            X: as in ``fit``, with values that are missing.
             draws: tables that are made.
             given: as in ``fit``.
             seed: of the draws.

@@ -128,7 +128,7 @@ class TableCoding:
         return flat.double()
 
     def features(self, codes: Tensor) -> Tensor:
-        """Standardised numbers, one-hot levels, marks of missing cells where the fit had some."""
+        """Standardised numbers, one-hot levels, marks of missing values where the fit had some."""
         parts = []
         for place, column in enumerate(self.modelled):
             parts.append(column.features(codes[:, place].double()))
@@ -143,7 +143,7 @@ class TableCoding:
 
 
 class GridCoding:
-    """Signals, images or volumes as they are: uint8 or float32 in every cell.
+    """Signals, images or volumes as they are: uint8 or float32 in every value.
 
     Args:
         shape: ``(C, *size)``.

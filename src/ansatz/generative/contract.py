@@ -26,7 +26,7 @@ class Examples(NamedTuple):
 
     Args:
         coding: what the codes of x mean; its record remakes it.
-        codes: ``(N, D)`` float64 of a table, nan where a cell is missing; ``(N, C, *size)`` uint8
+        codes: ``(N, D)`` float64 of a table, nan where a value is missing; ``(N, C, *size)`` uint8
             or float32 of grids.
         weight: ``(N,)`` frequency weights.
         given_coding: of the columns that are given; None without any.
@@ -96,12 +96,12 @@ class Generator(Protocol):
     ) -> Density:
         """log p(x | given) in nats per row, or a lower bound by ``draws`` draws.
 
-        A missing cell is integrated over.
+        A missing value is integrated over.
         """
         raise UsageError(f"{self.name} has no density. For one: --generator vae.")
 
     def impute(self, codes: Tensor, given: Tensor | None, rng: torch.Generator) -> Tensor:
-        """One draw of the missing cells given the others."""
+        """One draw of the missing values given the others."""
         raise UsageError(f"{self.name} does not impute. Take copula, ppca, latent_class or vae.")
 
     def encode(self, codes: Tensor, given: Tensor | None) -> Tensor:

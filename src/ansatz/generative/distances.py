@@ -17,7 +17,7 @@ def energy_distance(real: Tensor, drawn: Tensor) -> float:
 
     .. math:: 2 E\|X - Y\| - E\|X - X'\| - E\|Y - Y'\| \ge 0
 
-    It is 0 only for equal laws; pairs of one sample are of different rows.
+    It is 0 only for equal distributions; pairs of one sample are of different rows.
 
     Args:
         real: ``(N, ...)``.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Imputations(NamedTuple):
-    """Tables whose missing cells were drawn, and which cells these are.
+    """Tables whose missing values were drawn, and which values these are.
 
     Example:
         >>> import numpy as np
@@ -65,7 +65,7 @@ def impute_codes(
     gone = codes.isnan()
     hidden = gone.reshape(len(codes), -1).all(1)
     if len(codes) and hidden.all():
-        raise DataError("every cell of every row is missing: to draw new rows, sample.")
+        raise DataError("every value of every row is missing: to draw new rows, sample.")
     if not gone.any():
         return [codes] * draws
     return [

@@ -1,4 +1,4 @@
-"""The law of one column by itself: shares of levels, a histogram with atoms and tails."""
+"""The distribution of one column by itself: shares of levels, a histogram with atoms and tails."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -45,7 +45,7 @@ def lattice(values: Array) -> float:
 
 
 class Marginal:
-    r"""The law of one column as a monotone map to (0, 1).
+    r"""The distribution of one column as a monotone map to (0, 1).
 
     .. math:: F(x) = \Big(1 - \sum_k p_k\Big) F_c(x) + \sum_{a_k \le x} p_k
 
@@ -83,7 +83,7 @@ class Marginal:
 
     @classmethod
     def fit(cls, values: Array, weight: Array, kind: Kind) -> "Marginal":
-        """Estimates the law of the values that are not nan."""
+        """Estimates the distribution of the values that are not nan."""
         known = ~np.isnan(values)
         values, weight = values[known], weight[known]
         total = float(weight.sum())
@@ -96,12 +96,11 @@ class Marginal:
         if not len(values):
             values, weight, total = np.zeros(1), np.ones(1), 1.0
         found, place = np.unique(values, return_inverse=True)
-        mass = np.bincount(place, weight)
+        mass: Array = np.bincount(place, weight).astype(np.float64)
         is_atom = mass >= ATOM * total
         if not kind.step and len(found) == len(values):
             is_atom[:] = False  # few rows: every value is its own
-        mass = mass.astype(np.float64)
-        rest = mass[~is_atom]
+        rest: Array = mass[~is_atom]
         masses = mass[is_atom] / (total + 1.0)
         edges, shares = _histogram(found[~is_atom], rest, kind.step, found)
         scale = max((edges[-1] - edges[0]) / max(len(shares), 1), 1e-12)
@@ -173,7 +172,8 @@ class Marginal:
         with np.errstate(over="ignore"):
             low = tail * np.exp(-(self.edges[0] - x).clip(min=0) / scale)
             high = 1 - tail * np.exp(-(x - self.edges[-1]).clip(min=0) / scale)
-        return np.where(x < self.edges[0], low, np.where(x > self.edges[-1], high, inside))
+        outside: Array = np.where(x > self.edges[-1], high, inside)
+        return np.where(x < self.edges[0], low, outside)
 
     def _inside(self, x: Array) -> tuple[Array, Array]:
         """x, and the logarithm of the density of F_c there."""
@@ -214,7 +214,7 @@ class Marginal:
 def _histogram(values: Array, mass: Array, step: float, found: Array) -> tuple[Array, Array]:
     """Edges and shares of bins: of each value of a short lattice, else of equally many rows.
 
-    A pseudo-row is spread evenly over the range, so that no place in it is impossible.
+    A pseudo-row is distributed evenly over the range, so that no place in it is impossible.
     """
     if not len(values):  # all mass is on atoms
         width = step or max(abs(found[0]), 1.0) * 0.5
@@ -247,16 +247,16 @@ class Marginals:
     .. math:: \log p(x) = \log p_Z(z) + \sum_j [\log f_j(x_j) - \log \varphi(z_j)]
 
     A level and an atom occupy an interval, in which z is drawn; :math:`f_j` is then the share, and
-    the mean over draws is a lower bound. A missing cell is nan in z as well.
+    the mean over draws is a lower bound. A missing value is nan in z as well.
 
     Args:
-        laws: one for each column.
+        columns: the distribution of each.
         linear: ``(D,)`` mean and scale of columns that are standardised and not bent; None of the
             others.
     """
 
-    def __init__(self, laws: list[Marginal], linear: list[tuple[float, float] | None]) -> None:
-        self.laws, self.linear = laws, linear
+    def __init__(self, columns: list[Marginal], linear: list[tuple[float, float] | None]) -> None:
+        self.laws, self.linear = columns, linear
 
     @classmethod
     def fit(
@@ -287,7 +287,7 @@ class Marginals:
     def scores(
         self, codes: Tensor, rng: torch.Generator | None, *, middle: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """z, ``(N, D)``, and the logarithm of the volume change of each row's known cells."""
+        """z, ``(N, D)``, and the logarithm of the volume change of each row's known values."""
         flat = codes.double().reshape(len(codes), -1)
         uniform = torch.full_like(flat, 0.5)
         if not middle:

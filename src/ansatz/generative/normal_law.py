@@ -1,4 +1,4 @@
-"""The multivariate normal law of rows of which some numbers are missing."""
+"""The multivariate normal distribution of rows of which some numbers are missing."""
 
 import math
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class NormalLaw:
         return self._filled(x, None)
 
     def draw(self, x: Tensor, rng: torch.Generator) -> Tensor:
-        """Rows with a draw of the conditional law where nan was."""
+        """Rows with a draw of the conditional distribution where nan was."""
         return self._filled(x, rng)
 
     def sample(self, count: int, rng: torch.Generator) -> Tensor:
@@ -94,7 +94,7 @@ def log_probability(law: NormalLaw, low: Tensor, high: Tensor, rng: torch.Genera
               - \Phi\big((a_k - \mu_k) / l_{kk}\big)\Big], \qquad
               \mu_k = \sum_{i<k} l_{ki} e_i
 
-    along draws of :math:`e_i` from normal laws that are truncated to the box (the method of
+    along draws of :math:`e_i` from normal distributions truncated to the box (the method of
     Geweke, Hajivassiliou and Keane).
 
     References:

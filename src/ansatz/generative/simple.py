@@ -16,14 +16,14 @@ from ansatz.generative.normal_law import NormalLaw, covariance_of, log_probabili
 if TYPE_CHECKING:
     from ansatz.fitting.task import TrainingPlan
 
-ROWS = 20_000  # whose values make the marginal laws and covariances of grids
+ROWS = 20_000  # whose values make the marginal distributions and covariances of grids
 DRAWS = 8  # of the places of levels and atoms within their intervals
 SWEEPS = 20  # over the columns, that place levels and atoms given the others
 LOADING = 1e-6  # share of the variance that is added to a singular covariance
 
 
 class _Scored(Generator):
-    """A normal law of scores of all columns, those given among them, which are conditioned on."""
+    """Normal scores of all columns; those given are conditioned on."""
 
     bends: ClassVar[bool] = True
     dependent: ClassVar[bool] = True
@@ -32,7 +32,7 @@ class _Scored(Generator):
         self.options: dict[str, Any] = {}
 
     def _law(self, z: Tensor, weight: Tensor) -> NormalLaw:
-        raise TypeError(f"{type(self).__name__} does not define its law.")
+        raise TypeError(f"{type(self).__name__} does not define its distribution.")
 
     def fit(self, examples: Examples, held_out: Examples | None, plan: "TrainingPlan") -> None:
         both = _joined(examples.codes, examples.given)
@@ -51,7 +51,7 @@ class _Scored(Generator):
             self._settle(both[:ROWS], weight[:ROWS], z[:ROWS], rng)
 
     def _settle(self, codes: Tensor, weight: Tensor, z: Tensor, rng: torch.Generator) -> None:
-        """Draws places within intervals given the other columns, and estimates the law again.
+        """Draws places within intervals given the other columns, and estimates anew.
 
         Places that are drawn by themselves know nothing of the other columns: correlations would
         come out too small.
@@ -189,7 +189,7 @@ class Copula(_Scored):
     .. math:: p(x) = N(z; 0, R) \prod_j \frac{f_j(x_j)}{\varphi(z_j)}, \qquad
               z_j = \Phi^{-1}(F_j(x_j))
 
-    Missing cells are integrated over; imputation draws from the conditional normal law of the
+    Missing values are integrated over; imputation draws from the conditional one of the
     scores. A level is an interval of scores, as in an ordered probit model.
 
     Example:
@@ -269,7 +269,7 @@ class ProbabilisticPCA(_Scored):
         return int(self.map.numel() + len(self.map) + 1)
 
     def encode(self, codes: Tensor, given: Tensor | None) -> Tensor:
-        """E[u | x] = (W'W + s^2 I)^-1 W' (x - mu), missing cells at their expectation."""
+        """E[u | x] = (W'W + s^2 I)^-1 W' (x - mu), missing values at their expectation."""
         low, high = self.marginals.intervals(self._with_given(codes, given))
         z = torch.where(torch.isinf(low), math.nan, (low + high) / 2)
         rest = self.law.expected(z) - self.law.mean

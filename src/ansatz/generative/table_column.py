@@ -1,4 +1,4 @@
-"""One column of a table: its codes, and the cells that codes stand for."""
+"""One column of a table: its codes, and the values that codes stand for."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -24,7 +24,7 @@ Cells = NDArray[Any]
 
 @dataclass
 class TableColumn:
-    """What a column holds, and how its cells are written.
+    """What a column holds, and how its values are written.
 
     Args:
         name: as in the table.
@@ -37,7 +37,7 @@ class TableColumn:
         value: of a constant.
         center: of numbers, for networks.
         scale: of numbers.
-        has_gaps: whether cells were missing.
+        has_gaps: whether values were missing.
         format: of dates that are text.
     """
 
@@ -138,7 +138,7 @@ class TableColumn:
         return torch.cat([found, gone.double().unsqueeze(1)], 1) if self.has_gaps else found
 
     def decoded(self, codes: NDArray[np.float64] | None, count: int) -> Any:
-        """The cells that codes stand for, in the column's own type."""
+        """The values that codes stand for, in the column's own type."""
         import pandas as pd
 
         if self.role == "constant":
@@ -204,7 +204,7 @@ class TableColumn:
 
 
 def coded_column(column: TableColumn, cells: "pd.Series") -> NDArray[np.float64]:
-    """The codes of cells, nan where they are missing; a level never seen is refused."""
+    """The codes of values, nan where they are missing; a level never seen is refused."""
     import pandas as pd
 
     gone = cells.isna().to_numpy()
@@ -224,7 +224,7 @@ def coded_column(column: TableColumn, cells: "pd.Series") -> NDArray[np.float64]
     codes |= dict.fromkeys(column.rest, len(column.levels))
     codes = {**{str(level): k for level, k in codes.items()}, **codes}
     place, values = pd.factorize(cells.astype(object))
-    at = np.full(len(values) + 1, np.nan)  # the last is that of missing cells
+    at = np.full(len(values) + 1, np.nan)  # the last is that of missing values
     for number, value in enumerate(map(plain, values)):
         code = codes.get(value, codes.get(str(value)))
         if code is None:
@@ -252,7 +252,7 @@ def days_of(column: "pd.Series") -> NDArray[np.float64]:
 
 
 def plain(value: Any) -> Any:
-    """A cell as JSON has it."""
+    """A value as JSON has it."""
     value = value.item() if isinstance(value, np.generic) else value
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 

@@ -46,7 +46,7 @@ class Generate(Outcome):
 
     name: ClassVar[str] = "generate"
     estimator: ClassVar[str] = "ansatz.estimators.synthesizer:Synthesizer"
-    candidates: ClassVar[tuple[str, ...]] = ("normal",)  # each column has a law of its own
+    candidates: ClassVar[tuple[str, ...]] = ("normal",)  # each column has a distribution of its own
     plural: ClassVar[str] = "examples"
     is_x: ClassVar[bool] = True
     has_columns: ClassVar[bool] = False
