@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from ansatz.data import Molecules
-from ansatz.data.molecules import read_molecules, recognizes_molecules
-from ansatz.data.molecules.reading import holds_forces
+from ansatz.data.molecules import read_molecules
+from ansatz.data.molecules.reading import holds_forces, recognizes_molecules
 from ansatz.errors import DataError
 
 

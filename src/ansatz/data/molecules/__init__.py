@@ -4,4 +4,3 @@ from ansatz.data.molecules.molecules import Molecules as Molecules
 from ansatz.data.molecules.neighbours import Pairs as Pairs
 from ansatz.data.molecules.neighbours import neighbours as neighbours
 from ansatz.data.molecules.reading import read_molecules as read_molecules
-from ansatz.data.molecules.reading import recognizes_molecules as recognizes_molecules

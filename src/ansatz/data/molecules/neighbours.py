@@ -24,6 +24,11 @@ class Pairs(NamedTuple):
         neighbour: ``(E,)`` int64, the atoms j.
         shift: ``(E, 3)`` int64, the boxes S by which the neighbour is moved; 0 without a box.
         vector: ``(E, 3)`` float64.
+
+    Example:
+        >>> from ansatz.data.molecules import neighbours
+        >>> neighbours([[0.0, 0, 0], [0, 0, 1.0]], 1.5).vector.tolist()
+        [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]
     """
 
     center: NDArray[np.int64]

@@ -33,6 +33,12 @@ def read_molecules(data: Any, reader: Mapping[str, Any] | None = None) -> Molecu
         data: a path of ``.xyz``, ``.extxyz`` or ``.npz``, a folder of DeePMD or of such folders,
             :class:`Molecules`, or ASE's ``Atoms``, one or a list.
         reader: options.
+
+    Example:
+        >>> from ansatz.data import Molecules
+        >>> from ansatz.data.molecules import read_molecules
+        >>> read_molecules(Molecules([[0, 0, 0]], ["He"], energy=[-2.9])).columns
+        {'energy': array([-2.9])}
     """
     forces = (reader or {}).get("forces")
     if isinstance(data, MoleculeFile):
