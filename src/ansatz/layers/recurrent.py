@@ -70,7 +70,6 @@ class Recurrent(nn.Module):
 
     def _run_traced(self, x: Tensor, state: State, mask: Tensor) -> tuple[Tensor, State]:
         """The steps in turn as one operation of an exported graph, for any number of steps."""
-
         from torch._higher_order_ops.scan import scan  # which torch.onnx writes as ONNX's Scan
 
         def step(state: State, now: tuple[Tensor, Tensor]) -> tuple[State, Tensor]:
