@@ -24,6 +24,7 @@ class NodeRows:
         graph: that messages pass along.
         positions: ``(N,)`` of the nodes.
         whole: the graph that a model keeps, where training sees less of it; None for the same.
+        inductive: whether nodes for the test are to be absent from training.
 
     Example:
         >>> from ansatz.data import Graph
@@ -35,15 +36,22 @@ class NodeRows:
     has_features = True
 
     def __init__(
-        self, graph: "Graph", positions: NDArray[np.int64], whole: "Graph | None" = None
+        self,
+        graph: "Graph",
+        positions: NDArray[np.int64],
+        whole: "Graph | None" = None,
+        *,
+        inductive: bool = False,
     ) -> None:
         self.graph, self.positions, self.whole = graph, positions, whole
+        self.inductive = inductive
 
     def __len__(self) -> int:
         return len(self.positions)
 
     def __getitem__(self, index: Any) -> "NodeRows":
-        return NodeRows(self.graph, self.positions[_chosen(index)], self.whole)
+        chosen = self.positions[_chosen(index)]
+        return NodeRows(self.graph, chosen, self.whole, inductive=self.inductive)
 
     @property
     def names(self) -> NDArray[Any]:
