@@ -211,8 +211,10 @@ def _lines(path: Path, *, whole: bool) -> NDArray[Any]:
     if not whole:
         return found
     if (found != np.round(found)).any():
-        row = int(np.flatnonzero((found != np.round(found)).any(1))[0])
-        raise DataError(f"{path}, row {row + 1}: expected whole numbers, got {found[row].tolist()}.")
+        bad = int(np.flatnonzero((found != np.round(found)).any(1))[0])
+        raise DataError(
+            f"{path}, row {bad + 1}: expected whole numbers, got {found[bad].tolist()}."
+        )
     return found.astype(np.int64)
 
 

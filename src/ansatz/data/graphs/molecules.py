@@ -20,7 +20,7 @@ def _rdkit() -> Any:
         from rdkit import Chem, RDLogger
     except ImportError:
         raise MissingExtraError("molecules in SMILES", "chem") from None
-    RDLogger.DisableLog("rdApp.*")  # its complaints are the error's words here
+    RDLogger.DisableLog("rdApp.*")  # type: ignore[attr-defined]  # its complaints are the error's words here
     return Chem
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
-from ansatz.fitting.options.graph import EdgeReading, GraphOptions
+from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
-from ansatz.fitting.options.links import EdgeColumns, TripleOptions
+from ansatz.fitting.options.links import EdgeColumns, EdgeReading, TripleOptions
 from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
@@ -619,9 +619,7 @@ class TuneOptions(
     """
 
 
-class ReadingAgain(
-    FileReading, EdgeReading, EdgeColumns, TableReading, MemoryOptions, total=False
-):
+class ReadingAgain(FileReading, EdgeReading, EdgeColumns, TableReading, MemoryOptions, total=False):
     """The options of reading data for a prediction."""
 
 

@@ -1,31 +1,14 @@
 """The options of graphs: edges, molecules, what training may see."""
 
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypedDict
 
 from ansatz.fitting.options.grid import CorruptReading
-from ansatz.fitting.options.links import EdgeColumns
+from ansatz.fitting.options.links import EdgeColumns, EdgeReading
 from ansatz.fitting.options.option import GRAPHS, Option
 from ansatz.fitting.options.sequence import IdentifierOptions
 from ansatz.fitting.options.vector import TableReading
 
 _GRAPH: Any = {"panel": GRAPHS, "reader": True}
-
-
-class EdgeReading(TypedDict, total=False):
-    """The table of edges."""
-
-    edges: Annotated[
-        str | Sequence[str] | None,
-        Option(
-            "A table of the edges between nodes, which are the rows of the data; its columns "
-            "'weight' and others weigh and describe them.",
-            metavar="FILE",
-            reads=list[str],
-            listed=True,
-            **_GRAPH,
-        ),
-    ]
 
 
 class MoleculeReading(TypedDict, total=False):

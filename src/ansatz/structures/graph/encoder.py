@@ -1,7 +1,7 @@
 """From graphs to the input of a network, and the graph that a model keeps."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ class GraphEncoder:
         """None: columns of nodes are not columns of a table of rows."""
         return []
 
-    def inputs(self, rows: Rows, *, notes: list[str] | None = None) -> tuple[GraphBatch]:
+    def inputs(self, rows: Rows, *, notes: list[str] | None = None) -> tuple[Any, ...]:
         """One batch: all graphs, or the graph of the nodes or pairs that are answered."""
         if KINDS.get(type(rows)) != self.rows:
             raise DataError(f"the model predicts {self.rows}, these are {type(rows).__name__}.")
@@ -126,45 +126,61 @@ class GraphEncoder:
             features = found[place]
         return GraphBatch(x, edges, features, torch.tensor([0, len(graph)]))
 
-    def joined(self, frame: Any, ids: Any, edges: Any, weights: Any = None) -> Graph:
+    def joined(
+        self, frame: Any, names: NDArray[Any], index: NDArray[np.int64], edges: Any, weights: Any
+    ) -> Graph:
         """The kept graph with further nodes and edges; its features are encoded already.
 
         Args:
             frame: features of the new nodes.
-            ids: their names.
-            edges: ``(2, E)`` names, of new or kept nodes.
-            weights: of the edges.
+            names: of all nodes, the new ones last.
+            index: ``(2, E)`` positions among all nodes.
+            edges: features of the new edges, where the model's have some.
+            weights: of the edges; None where all are 1.
         """
         assert self.kept is not None
-        old = self.whole(self.kept)
-        names = np.append(self.kept.names.astype(str), np.asarray(ids).astype(str))
-        count = len(names)
-        plain = Graph.of(np.zeros((2, 0), int), num_nodes=count, ids=names)
-        new = plain.positions(np.asarray(edges))
-        before = self.kept.edge_index
-        mass = None
-        if self.kept.weights is not None or weights is not None:
-            own = np.ones(before.shape[1]) if self.kept.weights is None else self.kept.weights
-            mass = np.append(own, np.ones(new.shape[1]) if weights is None else weights)
-        both = np.concatenate([before, new], 1)
-        if not self.directed:
-            both = np.concatenate([before, new, new[::-1]], 1)
-            mass = None if mass is None else np.append(mass, mass[before.shape[1] :])
-        graph = Graph.of(both, num_nodes=count, ids=names, weights=mass, directed=True)
-        graph = replace(graph, directed=self.directed)
-        degrees = graph.degrees[len(self.kept) :]
-        added = self.nodes.encode(frame, degrees, None)
+        old, kept, count = self.whole(self.kept), self.kept, len(names)
+        before = old.edges.edge_index
+        new = torch.from_numpy(index)
+        both = torch.cat([before, new] if self.directed else [before, new, new.flip(0)], 1)
+        times, mass = 1 if self.directed else 2, None
+        if old.edges.weight is not None or weights is not None:
+            ones = torch.ones(before.shape[1], dtype=torch.float64)
+            own = ones if old.edges.weight is None else old.edges.weight
+            more = np.ones(index.shape[1]) if weights is None else weights
+            mass = torch.cat([own, torch.from_numpy(more).double().repeat(times)])
+        made, place = Edges.sort(both, count, mass)
+        features = None
+        if self.edges is not None and old.edge_features is not None:
+            if edges is None:
+                raise DataError("the model needs features of edges, and these have none.")
+            added = _dense(self.edges.encode(edges, np.zeros(0, np.int64), None))
+            features = torch.cat([old.edge_features, added.repeat(times, 1)])[place]
+        degrees = np.bincount(made.source.numpy(), minlength=count)
+        x: Any = self.nodes.encode(frame, degrees[len(kept) :], None)
         if self.nodes.kind == "degree":
-            x: Any = self.nodes.encode(graph.x, graph.degrees, None)
+            x = self.nodes.encode(frame, degrees, None)
         elif isinstance(old.x, SparseRows):
-            x = _stacked(old.x, added)
+            x = _stacked(old.x, x)
         else:
-            x = torch.cat([old.x, _dense(added)])
-        weight = None if graph.weights is None else torch.from_numpy(graph.weights)
-        made, _ = Edges.sort(torch.from_numpy(graph.edge_index), count, weight)
-        batch = GraphBatch(x, made, None, torch.tensor([0, count]))
+            x = torch.cat([old.x, _dense(x)])
+        batch = GraphBatch(x, made, features, torch.tensor([0, count]))
+        graph = self._graph_of(batch, names)
         self._given = [*self._given[:1], (graph, batch)]
         return graph
+
+    def _graph_of(self, batch: GraphBatch, names: NDArray[Any] | None) -> Graph:
+        """A graph whose features are encoded already, in the order of its edges."""
+        index, weight = batch.edges.edge_index.numpy(), batch.edges.weight
+        order, own = np.lexsort((index[1], index[0])), batch.edge_features
+        return Graph(
+            _array(batch.x),
+            index[:, order],
+            None if own is None else own.numpy()[order],
+            None if weight is None else weight.numpy()[order],
+            names,
+            self.directed,
+        )
 
     # On disk.
 
@@ -205,24 +221,14 @@ class GraphEncoder:
         if "x" in tensors:
             x: Any = tensors["x"]
         else:
-            parts = (tensors[f"x.{name}"] for name in ("values", "columns", "offsets"))
-            x = SparseRows.from_csr(*parts, self.nodes.features)
+            values, columns, offsets = (tensors[f"x.{n}"] for n in ("values", "columns", "offsets"))
+            x = SparseRows.from_csr(values, columns, offsets, self.nodes.features)
         if len(index) != 2 or x.shape[1] != self.nodes.features:
             raise ModelError("the graph of the model does not fit its features.")
         count, weight, own = int(x.shape[0]), tensors.get("weights"), tensors.get("edges")
         edges, place = Edges.sort(index, count, weight)
-        batch = GraphBatch(
-            x, edges, None if own is None else own[place], torch.tensor([0, count])
-        )
-        order = np.lexsort((index[1].numpy(), index[0].numpy()))
-        self.kept = Graph(
-            _array(x),
-            index.numpy()[:, order],
-            None if own is None else own.numpy()[order],
-            None if weight is None else weight.numpy()[order],
-            _unpacked(tensors),
-            self.directed,
-        )
+        batch = GraphBatch(x, edges, None if own is None else own[place], torch.tensor([0, count]))
+        self.kept = self._graph_of(batch, _unpacked(tensors))
         self._given = [(self.kept, batch)]
 
 
@@ -275,4 +281,4 @@ def _unpacked(tensors: Mapping[str, Tensor]) -> NDArray[Any] | None:
     if "ids.text" not in tensors:
         return None
     text, ends = tensors["ids.text"].numpy().tobytes(), tensors["ids.offsets"].tolist()
-    return np.array([text[a:b].decode() for a, b in zip(ends, ends[1:], strict=False)])
+    return np.array([text[a:b].decode() for a, b in pairwise(ends)])

@@ -47,9 +47,7 @@ class FeatureMap:
             found = csr_matrix(x)[rows]
             return cls({"kind": "sparse", "count": count, "shares": not (found.data < 0).any()})
         part = x.iloc[rows] if hasattr(x, "iloc") else x[rows]
-        table = Preprocessor.fit(
-            part, weight=weight, embed_above=EMBED_ABOVE, dtype=torch.float64
-        )
+        table = Preprocessor.fit(part, weight=weight, embed_above=EMBED_ABOVE, dtype=torch.float64)
         return cls({"kind": "table", "count": count, "table": table.state()})
 
     @property

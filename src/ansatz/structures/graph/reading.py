@@ -207,12 +207,9 @@ def positions_of(graph: Graph, edges: EdgeTable) -> NDArray[np.int64]:
 
 def read_edges(given: Any, reader: Mapping[str, Any]) -> EdgeTable:
     """A table of edges; the first two columns are its ends where none are named."""
-    place = given[0] if isinstance(given, list | tuple) else given
-    if isinstance(given, list | tuple) and len(given) > 1:
-        raise UsageError("--edges: several tables of edges need --nodes for each type of node.")
     how = {n: reader[n] for n in ("delimiter", "comment", "encoding") if reader.get(n) is not None}
-    frame = as_frame(place) if is_frame(place) else read_table(place, **how).frame
-    origin = "the edges" if is_frame(place) else str(place)
+    frame = as_frame(given) if is_frame(given) else read_table(given, **how).frame
+    origin = "the edges" if is_frame(given) else str(given)
     if frame.shape[1] < 2:
         raise DataError(f"{origin}: edges have two columns or more, their nodes.")
     columns = [str(name) for name in frame]

@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ansatz.data.graphs.graph import Graph
 from ansatz.data.graphs.rows import NodeRows
 from ansatz.errors import DataError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.model import Model
 from ansatz.fitting.problem import check_known
 from ansatz.fitting.tensor_structure import Read, ReadRows
-from ansatz.structures.graph.reading import id_column, read_edges, read_graphs, table_of
+from ansatz.structures.graph.reading import (
+    id_column,
+    positions_of,
+    read_edges,
+    read_graphs,
+    table_of,
+)
 
 
 class ReadNodes(ReadRows):
@@ -87,14 +94,15 @@ def _new_nodes(encoder: Any, data: str, reader: Mapping[str, Any], say: Any) -> 
     ids = np.arange(len(frame)) if column is None else frame[column].to_numpy()
     known = pd.Index(encoder.kept.names.astype(str)).isin(np.asarray(ids).astype(str))
     if known.any():
-        say(f"{int(known.sum())} nodes are in the model's graph already; the new graph stands alone.")
+        say(f"{int(known.sum())} nodes are in the model's graph already: this one stands alone.")
         return read_graphs(data, ColumnRoles(), reader)
-    edges = read_edges(reader["edges"], reader)
+    edges, kept = read_edges(reader["edges"], reader), encoder.kept
+    names = np.append(kept.names.astype(str), np.asarray(ids).astype(str))
     try:
-        graph = encoder.joined(frame, ids, edges.ends, edges.weights)
+        plain = Graph.of(np.zeros((2, 0), dtype=np.int64), ids=names)
     except DataError as error:
-        raise DataError(f"{edges.origin}, {error}") from None
+        raise DataError(f"{origin}, {error}") from None
+    index = positions_of(plain, edges)
+    graph = encoder.joined(frame, names, index, edges.features, edges.weights)
     places = np.arange(len(encoder.kept), len(graph))
     return Read(origin, NodeRows(graph, places), frame.reset_index(drop=True))
-
-

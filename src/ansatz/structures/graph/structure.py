@@ -206,10 +206,9 @@ class GraphStructure(TensorStructure):
         facts = Facts(float(job.weight.sum()), job.rows.spec, job.target, not likelihood.additive)
         recipe = linear_recipe(self.recipe(facts))
         plan = TrainingPlan(self, network, {}, recipe, seed, {}, {"progress": 0})
-        fitted = inference.create(DEFAULT).fit(
-            plan, job._replace(trainer_options={}), likelihood
-        )
-        return fitted.posterior
+        fitted = inference.create(DEFAULT).fit(plan, job._replace(trainer_options={}), likelihood)
+        found: Posterior = fitted.posterior
+        return found
 
     # Predictions.
 
@@ -278,7 +277,9 @@ class NodeStructure(GraphStructure):
         if rows.inductive:
             hidden = rows.positions[np.setdiff1d(np.arange(len(job.y)), parts.learn)]
             found = found._replace(learn=found.learn._replace(rows=_without(found.learn, hidden)))
-            notes.append(f"inductive: {len(hidden):,} nodes and their edges are absent in training.")
+            notes.append(
+                f"inductive: {len(hidden):,} nodes and their edges are absent in training."
+            )
         return found._replace(notes=tuple(notes))
 
 
