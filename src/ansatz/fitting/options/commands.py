@@ -605,6 +605,7 @@ class TuneOptions(
     GraphOptions,
     TransferOptions,
     AdapterOptions,
+    PosteriorOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,
