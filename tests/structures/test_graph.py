@@ -37,9 +37,7 @@ def files(tmp_path):
 
 def fit(folder, **options):
     options = {"options": {"steps": 10}, **options}
-    return ansatz.fit(
-        folder / "nodes.csv", edges=str(folder / "edges.csv"), target="y", **options
-    )
+    return ansatz.fit(folder / "nodes.csv", edges=str(folder / "edges.csv"), target="y", **options)
 
 
 def weights(fit):
@@ -185,7 +183,9 @@ def test_pairs_of_nodes_are_rows():
 
 def rings(count):
     return [
-        Graph.of([list(range(3 + k % 5)), [*range(1, 3 + k % 5), 0]], x=RNG.normal(size=(3 + k % 5, 2)))
+        Graph.of(
+            [list(range(3 + k % 5)), [*range(1, 3 + k % 5), 0]], x=RNG.normal(size=(3 + k % 5, 2))
+        )
         for k in range(count)
     ]
 

@@ -123,7 +123,9 @@ def test_molecules_are_atoms_and_bonds():
     graph = from_smiles("CC=O")
     assert graph.x["element"].tolist() == ["C", "C", "O"]
     assert graph.x["hydrogens"].tolist() == ["3", "1", "0"]
-    kinds = {tuple(sorted(p)): k for p, k in zip(graph.edge_index.T, graph.edges["kind"], strict=True)}
+    kinds = {
+        tuple(sorted(p)): k for p, k in zip(graph.edge_index.T, graph.edges["kind"], strict=True)
+    }
     assert kinds == {(0, 1): "SINGLE", (1, 2): "DOUBLE"}
     both = Graphs.of([from_smiles("OCC"), from_smiles("CCO"), from_smiles("COC")])
     assert both.isomorphic().tolist()[0] == both.isomorphic().tolist()[1]

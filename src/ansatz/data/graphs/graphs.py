@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from ansatz.data.graphs.colours import graph_colours
 from ansatz.data.graphs.features import names_of, stack, take
 from ansatz.data.graphs.graph import Graph
+from ansatz.data.graphs.rows import spec_of
 from ansatz.errors import DataError
 from ansatz.layers.ragged import places as _places
+from ansatz.spec import InputSpec
 
 
 class Graphs:
@@ -29,7 +31,6 @@ class Graphs:
         (2, 1 graph: 3 nodes, 2 edges)
     """
 
-    spec = None
     has_features = True
 
     def __init__(
@@ -99,6 +100,19 @@ class Graphs:
     def graph(self, row: int) -> Graph:
         """One of the graphs by itself."""
         return self[[row]].union
+
+    def followed_by(self, other: "Graphs") -> "Graphs":
+        """These graphs and others."""
+        both = [self.graph(k) for k in range(len(self))]
+        texts = None
+        if self.texts is not None and other.texts is not None:
+            texts = np.concatenate([self.texts, other.texts])
+        return Graphs.of([*both, *(other.graph(k) for k in range(len(other)))], texts)
+
+    @property
+    def spec(self) -> InputSpec:
+        """The features before their columns are coded."""
+        return spec_of(self.union, "graphs")
 
     @property
     def sizes(self) -> NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """Graphs of other libraries: networkx, PyTorch Geometric, scipy, RDKit."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -114,11 +115,10 @@ def from_pyg(data: Any) -> Graph:
     Edges that are listed in both directions with equal features are undirected.
 
     Example:
-        >>> import torch
-        >>> from torch_geometric.data import Data
-        >>> from ansatz.data.graphs import from_pyg
-        >>> from_pyg(Data(torch.ones(2, 3), torch.tensor([[0, 1], [1, 0]])))
-        Graph: 2 nodes, 1 edge, 3 features of a node
+        >>> from ansatz.data import Graph
+        >>> from ansatz.data.graphs import from_pyg, to_pyg
+        >>> from_pyg(to_pyg(Graph.of([[0], [1]], x=[[1.0], [2.0]])))
+        Graph: 2 nodes, 1 edge, 1 feature of a node
     """
     x = None if data.x is None else data.x.detach().cpu().numpy()
     attr = getattr(data, "edge_attr", None)
@@ -143,7 +143,10 @@ def to_pyg(graph: Graph) -> Any:
         2
     """
     import torch
-    from torch_geometric.data import Data
+
+    with warnings.catch_warnings():  # of torch.jit, which its modules use
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from torch_geometric.data import Data
 
     def tensor(x: Any) -> Any:
         dense = x.toarray() if issparse(x) else np.asarray(x, dtype=np.float32)

@@ -28,7 +28,7 @@ def as_nodes(X: Any, kept: Graph | None) -> NodeRows:
         return X
     if isinstance(X, Graph):
         return X.nodes()
-    if kept is None:
+    if kept is None or isinstance(X, Graphs | PairRows):
         raise UsageError("nodes are given as graph.nodes(ids).")
     ids = np.asarray(X)
     return kept.nodes(ids.ravel() if ids.ndim == 2 and ids.shape[1] == 1 else ids)
@@ -38,6 +38,6 @@ def as_pairs(X: Any, kept: Graph | None) -> PairRows:
     """Pairs of nodes of a graph; names alone are those of the graph that a model keeps."""
     if isinstance(X, PairRows):
         return X
-    if kept is None:
+    if kept is None or isinstance(X, Graphs | NodeRows):
         raise UsageError("pairs of nodes are given as graph.pairs(ids).")
     return kept.pairs(np.asarray(X))

@@ -49,8 +49,8 @@ def linear_recipe(base: Recipe) -> Recipe:
         update={
             "batch_size": 0,
             "steps": 300,
-            "learning_rate": 0.2,
-            "penalty": "l2=1e-06",
+            "learning_rate": 0.02,
+            "penalty": "l2=0.001",
             "weight_decay": 0.0,
             "schedule": "cosine",
         }

@@ -37,6 +37,7 @@ from ansatz.structures.graph.from_python import as_graphs, as_nodes, as_pairs
 from ansatz.structures.graph.reading import read_graphs
 from ansatz.structures.graph.reading_again import read_graphs_again
 from ansatz.structures.graph.recipe import graph_recipe, linear_recipe, node_recipe
+from ansatz.training import Supervised
 
 AT_ONCE = 1_024  # graphs that are predicted at once
 MOST_CLASSES = 100  # that the data's own outcomes, whole numbers, may be the codes of
@@ -156,13 +157,22 @@ class GraphStructure(TensorStructure):
         """None: a graph is not a row of a tensor."""
         return None
 
-    def _two_rows(self, network: nn.Module, encoder: Any, job: Job) -> tuple[Any, ...]:
+    def adapt(self, network: nn.Module, encoder: Any, job: Job, objective: Supervised) -> nn.Module:
+        """Shows the training rows to a network that standardises by them, and asks it once."""
+        begin: Any = getattr(network, "begin", None)
+        if begin is not None:
+            begin(*self._inputs_of(network, encoder.inputs(job.rows, notes=[])))
+        return super().adapt(network, encoder, job, objective)
+
+    def _inputs_of(self, network: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         dtype = next(network.parameters()).dtype
         found: tuple[Any, ...] = map_tensors(
-            lambda t: t.to(dtype) if t.is_floating_point() else t,
-            encoder.inputs(job.rows[slice(0, 2)], notes=[]),
+            lambda t: t.to(dtype) if t.is_floating_point() else t, inputs
         )
         return found
+
+    def _two_rows(self, network: nn.Module, encoder: Any, job: Job) -> tuple[Any, ...]:
+        return self._inputs_of(network, encoder.inputs(job.rows[slice(0, 2)], notes=[]))
 
     def source(self, job: Job, encoder: Any, feed: Feed, options: Mapping[str, Any]) -> Source:
         """Graphs in a new order each epoch; those that are evaluated in their own."""
