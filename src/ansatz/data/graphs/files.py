@@ -90,7 +90,7 @@ def _features(arrays: dict[str, NDArray[Any]], path: Any) -> Any:
         parts = (arrays[f"x_{name}"] for name in ("data", "indices", "indptr"))
         return csr_matrix(tuple(parts), shape=tuple(arrays["x_shape"].tolist()))
     except (KeyError, ValueError) as error:
-        raise DataError(f"{path}: x is no sparse matrix: {error}.") from None
+        raise DataError(f"{path}: x is not a sparse matrix: {error}.") from None
 
 
 def _count(arrays: dict[str, NDArray[Any]]) -> int | None:

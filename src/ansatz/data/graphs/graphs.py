@@ -124,7 +124,7 @@ class Graphs:
         return graph_colours(self.union, self.offsets, seed)
 
     def isomorphic(self) -> NDArray[np.intp]:
-        """A number for each graph, ``(B,)``: those that nodes cannot tell apart share it.
+        """A number for each graph, ``(B,)``: isomorphic ones share it.
 
         Features of edges count only where more than a tenth of the graphs would share one number
         without them: bonds of one molecule may be written in several ways.

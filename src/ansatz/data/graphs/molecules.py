@@ -110,7 +110,7 @@ def read_smiles(
         rows.append(row)
         texts.append(chem.MolToSmiles(molecule))
     if not graphs:
-        raise DataError(f"{origin}: no cell of column '{column.name}' is a molecule.")
+        raise DataError(f"{origin}: column '{column.name}' holds no molecule.")
     return graphs, np.array(rows), texts
 
 

@@ -53,7 +53,7 @@ class GraphEncoder:
 
     @classmethod
     def fit(cls, rows: Rows, weight: NDArray[np.float64]) -> "GraphEncoder":
-        """Learns from the training rows: of graphs all nodes, of nodes and pairs those named."""
+        """Fits to the training rows: of graphs all nodes, of nodes and pairs those named."""
         if isinstance(rows, Graphs):
             graph, kept = rows.union, None
             places, mass = np.arange(len(graph)), np.repeat(weight, rows.sizes)
