@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 from ansatz.fitting.options.generative import GenerativeOptions
+from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
-from ansatz.fitting.options.links import TripleOptions
+from ansatz.fitting.options.links import EdgeColumns, EdgeReading, TripleOptions
 from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
@@ -563,6 +564,7 @@ class FitOptions(
     SeriesOptions,
     TripleOptions,
     GenerativeOptions,
+    GraphOptions,
     TransferOptions,
     AdapterOptions,
     PlaceOptions,
@@ -602,6 +604,7 @@ class TuneOptions(
     PairOptions,
     SeriesOptions,
     TripleOptions,
+    GraphOptions,
     TransferOptions,
     AdapterOptions,
     PosteriorOptions,
@@ -619,7 +622,7 @@ class TuneOptions(
     """
 
 
-class ReadingAgain(FileReading, TableReading, MemoryOptions, total=False):
+class ReadingAgain(FileReading, EdgeReading, EdgeColumns, TableReading, MemoryOptions, total=False):
     """The options of reading data for a prediction."""
 
 
