@@ -8,6 +8,12 @@ from ansatz.kernels.kernel import Polynomial as Polynomial
 from ansatz.kernels.kernel import Product as Product
 from ansatz.kernels.kernel import Sum as Sum
 from ansatz.kernels.kernel import White as White
+from ansatz.kernels.latent import LatentProcess as LatentProcess
+from ansatz.kernels.latent import approximate as approximate
+from ansatz.kernels.latent import approximate_evidence as approximate_evidence
+from ansatz.kernels.latent import (
+    maximise_approximate_evidence as maximise_approximate_evidence,
+)
 from ansatz.kernels.regression import Process as Process
 from ansatz.kernels.regression import condition as condition
 from ansatz.kernels.regression import evidence as evidence
