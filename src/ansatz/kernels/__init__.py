@@ -28,3 +28,9 @@ from ansatz.kernels.stationary import Matern32 as Matern32
 from ansatz.kernels.stationary import Matern52 as Matern52
 from ansatz.kernels.stationary import Periodic as Periodic
 from ansatz.kernels.stationary import RationalQuadratic as RationalQuadratic
+from ansatz.kernels.tangent import Linearized as Linearized
+from ansatz.kernels.tangent import empirical_ntk as empirical_ntk
+from ansatz.kernels.tangent import linearize as linearize
+from ansatz.kernels.tangent import ntk_vector_product as ntk_vector_product
+from ansatz.kernels.infinite_width import Twin as Twin
+from ansatz.kernels.infinite_width import twin as twin
