@@ -1,7 +1,7 @@
-"""Writes tests/fixtures/neural-tangents.json: kernels of infinitely wide networks by neural-tangents.
+"""Writes tests/fixtures/neural-tangents.json: kernels of infinite width by neural-tangents.
 
-In an environment of its own: ``pip install jax==0.4.34 jaxlib==0.4.34 neural-tangents 'numpy<2'``. In
-float64: the tangent kernels of its float32 are off by 6e-4.
+In an environment of its own: ``pip install jax==0.4.34 jaxlib==0.4.34 neural-tangents`` and NumPy
+below 2. In float64: the tangent kernels of its float32 are off by 6e-4.
 """
 
 import json

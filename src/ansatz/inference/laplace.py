@@ -34,11 +34,7 @@ from ansatz.inference.curvature import (
     loss_factor,
     make_curvature,
 )
-<<<<<<< HEAD
-from ansatz.inference.map import mode_note
 from ansatz.inference.normal_points import normal_points
-=======
->>>>>>> main
 from ansatz.inference.posterior_fit import (
     Beginning,
     PriorPenalty,
