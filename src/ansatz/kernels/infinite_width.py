@@ -43,6 +43,13 @@ class Twin:
 
     Made by :func:`twin`.
 
+    Example:
+        >>> import torch
+        >>> from ansatz.kernels import twin
+        >>> found = twin(torch.nn.Linear(2, 1))  # variance 1/3 of n weights, and of the bias 1/3 n
+        >>> found.variance(torch.ones(1, 2))
+        tensor([0.5000], dtype=torch.float64)
+
     References:
         Lee et al. (2018), Deep neural networks as Gaussian processes.
         https://arxiv.org/abs/1711.00165

@@ -135,6 +135,12 @@ class Linearized(nn.Module):
     .. math:: f_{\mathrm{lin}}(x) = f_{\theta_0}(x) + J_{\theta_0}(x)\, \delta
 
     with :math:`\delta` the parameters, which begin at 0. Made by :func:`linearize`.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.kernels import linearize
+        >>> sum(p.numel() for p in linearize(torch.nn.Linear(2, 3)).parameters())
+        9
     """
 
     def __init__(self, network: nn.Module) -> None:
