@@ -73,7 +73,8 @@ class Synthesizer(Estimator, without=_OF_OTHERS):
 
     def settings(self) -> Settings:
         """Gives the arguments as settings of a fit; the likelihood is that of the columns."""
-        own = super().settings()
+        given = {**self.get_params(deep=False), "random_state": self._seed()}
+        own = Settings.of_arguments({**given, "likelihood": "normal"})
         laws = None if self.likelihood == "auto" else self.likelihood
         kept = {k: v for k, v in own.options.items() if k not in ("given", "generator")}
         kept |= {"generator": None if self.generator == "auto" else self.generator, "laws": laws}

@@ -82,7 +82,7 @@ class Marginal:
         self._atoms_at = self._rest * self._smooth(atoms) + self._below[:-1] if len(atoms) else None
 
     @classmethod
-    def fit(cls, values: Array, weight: Array, kind: Kind) -> "Marginal":
+    def fit(cls, values: Array, weight: Array, kind: Kind, *, atoms: bool = True) -> "Marginal":
         """Estimates the distribution of the values that are not nan."""
         known = ~np.isnan(values)
         values, weight = values[known], weight[known]
@@ -98,8 +98,8 @@ class Marginal:
         found, place = np.unique(values, return_inverse=True)
         mass: Array = np.bincount(place, weight).astype(np.float64)
         is_atom = mass >= ATOM * total
-        if not kind.step and len(found) == len(values):
-            is_atom[:] = False  # few rows: every value is its own
+        if not atoms or (not kind.step and len(found) == len(values)):
+            is_atom[:] = False  # of few rows every value is its own
         rest: Array = mass[~is_atom]
         masses = mass[is_atom] / (total + 1.0)
         edges, shares = _histogram(found[~is_atom], rest, kind.step, found)

@@ -10,9 +10,11 @@ if TYPE_CHECKING:
 registry = Registry(
     "generator",
     {
+        "autoencoder": "ansatz.generative.autoencoder:Autoencoder",
         "copula": "ansatz.generative.simple:Copula",
         "independent": "ansatz.generative.simple:Independent",
         "ppca": "ansatz.generative.simple:ProbabilisticPCA",
+        "vae": "ansatz.generative.autoencoder:VariationalAutoencoder",
     },
 )
 SIMPLE = ("independent", "copula", "ppca")  # stand beside every fit
@@ -21,7 +23,7 @@ MOST_NUMBERS = 3_000  # of an example whose covariance is estimated
 
 def default_of(spec: "InputSpec | None") -> str:
     """The generator where none is named: of tables and of grids."""
-    return "copula"
+    return "vae" if spec is not None and len(spec.size) else "copula"
 
 
 create = registry.create

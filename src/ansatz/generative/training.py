@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ansatz import optim
 from ansatz.data import Batch, TensorSource
+from ansatz.data.batch import take_rows
 from ansatz.generative.contract import Examples
 from ansatz.seeds import derive
 from ansatz.training import GradientStep, History, Step, Trainer
@@ -15,14 +16,18 @@ if TYPE_CHECKING:
     from ansatz.fitting.task import TrainingPlan
 
 EVALUATED = 2_000  # held-out rows that stop a training
-_A, _B, _C = -7046029254386353131, -4658895280553007687, -7723592293110705685  # splitmix64
+_FIRST, _SECOND, _THIRD = (
+    -7046029254386353131,
+    -4658895280553007687,
+    -7723592293110705685,
+)  # splitmix64
 
 
 def train(
     network: nn.Module,
     objective: nn.Module,
-    examples: Examples,
-    held_out: Examples | None,
+    examples: Examples | Batch,
+    held_out: Examples | Batch | None,
     plan: "TrainingPlan",
     *,
     step: Step | None = None,
@@ -34,7 +39,7 @@ def train(
     Args:
         network: the weights that are trained, saved and averaged.
         objective: ``objective(network, batch) -> Loss``, its own parameters trained as well.
-        examples: that train.
+        examples: that train, or a batch of all of them that was made of them.
         held_out: that stop the training; at most 2,000 of them are evaluated.
         plan: recipe, seed, options of the trainer.
         step: in place of a gradient step by the recipe's optimizer.
@@ -42,15 +47,15 @@ def train(
     recipe = plan.recipe
     if step is None:
         step = gradient_step(network, objective, plan)
-    size = recipe.batch_size or len(examples.codes)
-    source = TensorSource(
-        batch_of(examples), size, smallest=2, seed=derive(plan.seed, "rows"), shuffle=True
-    )
+    rows = batch_of(examples)
+    size = recipe.batch_size or len(rows.index)
+    source = TensorSource(rows, size, smallest=2, seed=derive(plan.seed, "rows"), shuffle=True)
     stop = None
-    if held_out is not None and len(held_out.codes):
-        few = held_out.take(slice(0, EVALUATED))
-        stop = TensorSource(batch_of(few), max(size, 512), shuffle=False)
+    if held_out is not None:
+        few = take_rows(batch_of(held_out), slice(0, EVALUATED))
+        stop = TensorSource(few, max(size, 512), shuffle=False) if len(few.index) else None
     trainer = Trainer(
+        callbacks=tuple(plan.options.get("callbacks") or ()),
         steps=recipe.steps,
         evaluate_every=max(1, recipe.steps // recipe.evaluations) if stop else None,
         patience=recipe.patience if stop else None,
@@ -75,8 +80,10 @@ def gradient_step(network: nn.Module, objective: nn.Module, plan: "TrainingPlan"
     )
 
 
-def batch_of(examples: Examples) -> Batch:
+def batch_of(examples: Examples | Batch) -> Batch:
     """All examples as one batch of codes."""
+    if isinstance(examples, Batch):
+        return examples
     condition = examples.condition
     inputs: tuple[Any, ...] = (examples.codes,)
     if condition is not None:
@@ -98,9 +105,9 @@ def row_noise(index: Tensor, size: int, seed: int) -> Tensor:
 def row_uniform(index: Tensor, size: int, seed: int) -> Tensor:
     """Numbers in (0, 1), ``(B, size)``, that are a function of (seed, row) alone."""
     place = index.long().unsqueeze(1) * size + torch.arange(size)
-    state = (place + derive(seed, "noise") % 2**40) * _A
-    state = (state ^ _shifted(state, 30)) * _B
-    state = (state ^ _shifted(state, 27)) * _C
+    state = (place + derive(seed, "noise") % 2**40) * _FIRST
+    state = (state ^ _shifted(state, 30)) * _SECOND
+    state = (state ^ _shifted(state, 27)) * _THIRD
     state = state ^ _shifted(state, 31)
     found: Tensor = (_shifted(state, 11).double() + 0.5) / 2**53
     return found

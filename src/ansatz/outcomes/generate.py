@@ -102,6 +102,11 @@ class Generate(Outcome):
 
     # Fitting.
 
+    @classmethod
+    def network(cls, structure: Structure) -> str:
+        """A multilayer perceptron encodes, where a generator has an encoder."""
+        return "mlp"
+
     def likelihood(self, settings: Settings, target: TargetSpec, *, few: bool) -> Likelihood:
         return LogDensity()
 
