@@ -37,6 +37,8 @@ from ansatz.data.registry import load as load
 from ansatz.data.registry import names as names
 from ansatz.data.registry import register as register
 from ansatz.data.registry import registry as registry
+from ansatz.data.sets import Elements as Elements
+from ansatz.data.sets import Sets as Sets
 from ansatz.data.source import Source as Source
 from ansatz.data.source import TensorSource as TensorSource
 from ansatz.data.spelling import Spelling as Spelling

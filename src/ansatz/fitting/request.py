@@ -29,6 +29,7 @@ from ansatz.fitting.options.sequence import (
     SequenceOptions,
     SequenceSettings,
 )
+from ansatz.fitting.options.sets import SetOptions, SetSettings
 from ansatz.fitting.options.series import SeriesOptions
 from ansatz.fitting.options.transfer import (
     AdapterOptions,
@@ -327,6 +328,7 @@ _OWNERS = (
     ),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
     Owner("triples", (TripleOptions,), (), "triples"),
+    Owner("set", (SetOptions, ValidationOptions), (SetSettings,), "sets"),
     Owner("series", (SeriesOptions,), (), "series"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(

@@ -135,7 +135,7 @@ def segment_max(values: Tensor, offsets: Tensor) -> Tensor:
         zeros = values.new_zeros(len(offsets) - 1, *values.shape[1:])
         row = _beside(rows_of(offsets), values).expand_as(values)
         return zeros.scatter_reduce(0, row, values, "amax", include_self=False)
-    flat = values.reshape(len(values), -1)
+    flat = values.reshape(len(values), values.shape[1:].numel())
     if not flat.numel():
         return values.new_zeros(len(offsets) - 1, *values.shape[1:])
     empty = (offsets.diff() == 0).unsqueeze(1)
@@ -213,7 +213,7 @@ class _Spread(torch.autograd.Function):
 
 
 def _sums(values: Tensor, offsets: Tensor) -> Tensor:
-    flat = values.reshape(len(values), -1)
+    flat = values.reshape(len(values), values.shape[1:].numel())
     if not flat.numel() or not flat.is_floating_point():
         found = flat.new_zeros(len(offsets) - 1, flat.shape[1])
         return found.index_add_(0, rows_of(offsets), flat).reshape(-1, *values.shape[1:])

@@ -13,6 +13,7 @@ registry = Registry(
         "masked_passage": "ansatz.structures.sequence.passage.masked:MaskedPassageStructure",
         "passage": "ansatz.structures.sequence.passage.structure:PassageStructure",
         "series": "ansatz.structures.series.structure:SeriesStructure",
+        "set": "ansatz.structures.set.structure:SetStructure",
         "triples": "ansatz.structures.triples.structure:TripleStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
     },
@@ -25,10 +26,12 @@ claims = {
     "translation": "pairs",
 }
 recognizers = {
+    "set": "ansatz.data.sets.recognition:are_sets",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_data",
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "set": "ansatz.data.sets.recognition:are_sets",
     "joined": "ansatz.structures.joined.recognition:recognizes_rows",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_rows",
     "grid": "ansatz.structures.grid.recognition:recognizes_rows",

@@ -1,0 +1,12 @@
+"""Recognizes sets and point clouds that stand in their own containers."""
+
+from typing import Any
+
+from ansatz.data.sets.elements import Elements
+from ansatz.data.sets.sets import Sets
+
+
+def are_sets(X: Any) -> bool:
+    """Tests whether X is a container of sets, or of their elements."""
+    owner = X.sets if isinstance(X, Elements) else X
+    return isinstance(owner, Sets) and owner.unit == "set"
