@@ -9,6 +9,8 @@ import torch
 from numpy.testing import assert_array_equal
 
 from ansatz import Regressor, networks, outcomes, structures
+from ansatz.data import Sets
+from ansatz.data.batch import all_tensors, take_rows
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Feed
 from ansatz.fitting.job import take
@@ -30,6 +32,7 @@ SAMPLES = {  # structure, and examples as users hand them over
     "texts": ("sequence", TEXTS),
     "signals": ("sequence", SIGNALS),
     "texts and numbers": ("joined", TABLE.assign(text=TEXTS)),
+    "sets": ("set", Sets.of(SIGNALS)),
     "volumes": ("grid", RNG.normal(size=(N, 1, 6, 6, 6)).astype(np.float32)),
 }
 # Of outcomes that are found in x itself: their rows hold outcomes, see test_passages.py.
@@ -120,8 +123,9 @@ def test_inputs_follow_the_rows_and_fit_the_network(name, X):
     structure, rows = structures.create(name), job_of(name, X).rows
     encoder, recipe = encoder_of(name, X)
     inputs, some = inputs_of(encoder, rows), np.array([7, 2])
-    for whole, part in zip(inputs, inputs_of(encoder, rows[some]), strict=True):
-        torch.testing.assert_close(part, whole[some])
+    parts = all_tensors(take_rows(inputs, torch.from_numpy(some)))
+    for whole, part in zip(parts, all_tensors(inputs_of(encoder, rows[some])), strict=True):
+        torch.testing.assert_close(part, whole)
     for network in (structure.network("row"), structure.linear_network("row")):
         options = structure.network_options(network, recipe, encoder.spec)
         made = networks.create(network, inputs=encoder.spec, outputs=2, **options)

@@ -29,8 +29,8 @@ from ansatz.fitting.options.sequence import (
     SequenceOptions,
     SequenceSettings,
 )
-from ansatz.fitting.options.sets import SetOptions, SetSettings
 from ansatz.fitting.options.series import SeriesOptions
+from ansatz.fitting.options.sets import SetOptions, SetSettings
 from ansatz.fitting.options.transfer import (
     AdapterOptions,
     AdapterSettings,

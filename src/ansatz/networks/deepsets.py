@@ -22,8 +22,8 @@ class DeepSets(nn.Module):
     .. math:: f(X) = \rho\Big(\operatorname{pool}_{i} \varphi(x_i),\ \log(1 + n),\ u\Big)
 
     with n the number of elements and u the numbers of the set itself. :math:`\varphi` and
-    :math:`\rho` are multilayer perceptrons. Any continuous function of sets of at most M numbers has
-    this form with a sum and M hidden channels; with fewer there are functions that it cannot
+    :math:`\rho` are multilayer perceptrons. Any continuous function of sets of at most M numbers
+    has this form with a sum and M hidden channels; with fewer there are functions that it cannot
     approximate. For outcomes of elements (``rows="elements"``) the answer at element i is
 
     .. math:: f(X)_i = \rho\Big(h_i,\ \operatorname{pool}_j h_j,\ \log(1 + n),\ u\Big)
@@ -94,9 +94,7 @@ class DeepSets(nn.Module):
         size = (2 if self.each else 1) * size + self.inputs.beside
         self.head = nn.ModuleList()
         for width in head:
-            layer = Dense(
-                size, width, activation=activation, dropout=dropout, generator=generator
-            )
+            layer = Dense(size, width, activation=activation, dropout=dropout, generator=generator)
             self.head.append(layer)
             size = width
         self.output = affine(size, outputs, gain=output_scale, generator=generator)
@@ -157,7 +155,7 @@ class LinearSet(nn.Module):
         super().__init__()
         spec = read_set("linear_set", inputs)
         self.each = spec.rows == "elements"
-        self.inputs = SetInputs("linear_set", spec, generator=generator)
+        self.inputs = SetInputs("linear_set", spec, one_hot=True, generator=generator)
         size = (2 if self.each else 1) * self.inputs.out_features + self.inputs.beside
         self.output = affine(size, outputs, init="zeros", generator=generator)
 
@@ -165,7 +163,7 @@ class LinearSet(nn.Module):
         """Shows the sizes of the training sets."""
         self.inputs.observe(offsets)
 
-    def forward(
+    def features(
         self,
         values: Tensor,
         offsets: Tensor,
@@ -173,10 +171,14 @@ class LinearSet(nn.Module):
         beside: Tensor | None = None,
         chosen: Tensor | None = None,
     ) -> Tensor:
+        """What the map is linear in, ``(B, F)`` or ``(R, F)``."""
         x, offsets, own, _ = self.inputs(values, offsets, codes, beside)
-        features = torch.cat([segment_mean(x, offsets), own], 1)
+        found = torch.cat([segment_mean(x, offsets), own], 1)
         if self.each:
-            features = torch.cat([x, spread(features, offsets, len(x))], 1)
-            features = features if chosen is None else features[chosen]
-        answer: Tensor = self.output(features)
+            found = torch.cat([x, spread(found, offsets, len(x))], 1)
+            found = found if chosen is None else found[chosen]
+        return found
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        answer: Tensor = self.output(self.features(*inputs))
         return answer

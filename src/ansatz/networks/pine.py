@@ -1,6 +1,7 @@
 """Partial permutation invariance: elements of several kinds, each without an order of its own."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -85,10 +86,7 @@ class Pine(nn.Module):
         for _ in range(spec.relations):
             sizes = [size, *widths]
             self.kinds.append(
-                nn.ModuleList(
-                    affine(a, b, generator=generator)
-                    for a, b in zip(sizes[:-1], sizes[1:], strict=True)
-                )
+                nn.ModuleList(affine(a, b, generator=generator) for a, b in pairwise(sizes))
             )
         size = spec.relations * ((widths or (size,))[-1] + 1) + self.inputs.beside
         self.head = nn.ModuleList()

@@ -10,6 +10,8 @@ from ansatz.errors import UsageError
 from ansatz.layers.embedding import CategoryEmbedding
 from ansatz.spec import Inputs, InputSpec
 
+MOST = 256  # indicators of one column
+
 
 class Entered(NamedTuple):
     """What a network on sets works with.
@@ -40,7 +42,7 @@ class SetInputs(nn.Module):
         inputs: of sets: ``InputSpec.set(D, ...)``; of points; or a number of features.
         embeds_kinds: whether kinds of elements become numbers too, where a network has no other
             use for them.
-        level_dim: numbers of a level's vector; by a rule of thumb when not given.
+        one_hot: whether codes become indicators, which share a column modulo 256, not vectors.
         generator: where vectors of codes are drawn from.
 
     Shapes:
@@ -56,8 +58,7 @@ class SetInputs(nn.Module):
         inputs: Inputs,
         *,
         embeds_kinds: bool = True,
-        level_dim: int | None = None,
-        level_init: str = "normal",
+        one_hot: bool = False,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
@@ -66,14 +67,11 @@ class SetInputs(nn.Module):
         self.kinds, self.embeds_kinds = spec.relations, embeds_kinds and spec.relations > 0
         self.levels = None
         self.out_features = spec.features + (spec.relations if self.embeds_kinds else 0)
-        if spec.cardinalities:
-            self.levels = CategoryEmbedding(
-                spec.cardinalities,
-                dim=level_dim,
-                init="zeros" if level_init == "zeros" else "normal",
-                generator=generator,
-            )
+        self.indicators = [min(n + 1, MOST) for n in spec.cardinalities] if one_hot else []
+        if spec.cardinalities and not one_hot:
+            self.levels = CategoryEmbedding(spec.cardinalities, generator=generator)
             self.out_features += self.levels.out_features
+        self.out_features += sum(self.indicators)
         self.codes = len(spec.cardinalities) + (spec.relations > 0)
         self.beside = 1 + spec.graph_features
         self.register_buffer("center", torch.zeros(()))
@@ -83,7 +81,7 @@ class SetInputs(nn.Module):
         """Shows the sizes of the training sets."""
         size = offsets.diff().double().log1p()
         spread = size.std(correction=0) if len(size) else size.new_zeros(())
-        self.center.copy_(size.mean() if len(size) else 0.0)
+        self.center.copy_(size.mean() if len(size) else size.new_zeros(()))
         self.scale.copy_(torch.where(spread > 1e-9, spread, 1.0))
 
     def forward(
@@ -112,6 +110,9 @@ class SetInputs(nn.Module):
             kind, codes = codes[:, -1] - 1, codes[:, :-1]
             if self.embeds_kinds:
                 parts.append(functional.one_hot(kind, self.kinds).to(values.dtype))
+        for column, width in enumerate(self.indicators):
+            assert codes is not None
+            parts.append(functional.one_hot(codes[:, column] % width, width).to(values.dtype))
         if self.levels is not None:
             parts.append(self.levels(codes))
         return Entered(torch.cat(parts, 1) if len(parts) > 1 else values, offsets, own, kind)
@@ -119,14 +120,9 @@ class SetInputs(nn.Module):
 
 def read_set(owner: str, inputs: Inputs) -> InputSpec:
     """The spec of sets or points; others are refused."""
-    if isinstance(inputs, int) and not isinstance(inputs, bool):
-        return InputSpec.set(inputs)
     spec = InputSpec.of(inputs)
+    if spec.structure == "vector":  # a number of features: those of an element
+        return InputSpec.set(spec.features, cardinalities=spec.cardinalities)
     if spec.structure not in ("set", "points"):
         raise UsageError(f"{owner} takes sets, got inputs of structure '{spec.structure}'.")
     return spec
-
-
-def of_elements(spec: InputSpec, answers: Tensor, chosen: Tensor | None) -> Tensor:
-    """Of answers ``(E, P)`` those that are asked for."""
-    return answers if chosen is None else answers[chosen]

@@ -18,9 +18,7 @@ class _Block(nn.Module):
     def __init__(self, width: int, heads: int, generator: torch.Generator | None) -> None:
         super().__init__()
         self.width, self.heads = width, heads
-        made = [
-            affine(width, width, init="glorot_normal", generator=generator) for _ in range(4)
-        ]
+        made = [affine(width, width, init="glorot_normal", generator=generator) for _ in range(4)]
         self.query, self.key, self.value, self.out = made
         self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
         self.up = affine(width, 2 * width, generator=generator)
@@ -40,9 +38,9 @@ class _Block(nn.Module):
 class PooledAttention(_Block):
     r"""m learned queries that each set answers: attention over its elements.
 
-    .. math:: \operatorname{PMA}_m(X) = \operatorname{MAB}(S, X), \qquad S \in \mathbb{R}^{m \times D}
+    .. math:: \operatorname{PMA}_m(X) = \operatorname{MAB}(S, X)
 
-    An empty set answers as if its values were 0.
+    with S ``(m, D)``. An empty set answers as if its values were 0.
 
     Args:
         width: :math:`D`.

@@ -1,5 +1,6 @@
 """The inputs of networks on sets: values and offsets, cut without padding."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -83,6 +84,4 @@ def chunks(inputs: SetBatch | ElementBatch, most: int) -> list[slice]:
     group = torch.div(inputs.offsets[1:], max(1, most), rounding_mode="floor")
     ends = (group.diff().nonzero().squeeze(1) + 1).tolist()
     bounds = [0, *ends, max(count, 1)]
-    return [slice(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True) if b > a]
-
-
+    return [slice(a, b) for a, b in pairwise(bounds) if b > a]

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from ansatz.data.sets.elements import Elements
-from ansatz.data.sets.sets import Sets
+from ansatz.data.sets.sets import Elements, Sets
 
 
 def are_sets(X: Any) -> bool:
     """Tests whether X is a container of sets, or of their elements."""
     owner = X.sets if isinstance(X, Elements) else X
-    return isinstance(owner, Sets) and owner.unit == "set"
+    return isinstance(owner, Sets)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from ansatz.data import Column, Preprocessor, infer_columns
 from ansatz.data.columns import plain_columns
 from ansatz.data.sets.batch import ElementBatch, SetBatch
-from ansatz.data.sets.elements import Elements
-from ansatz.data.sets.sets import Sets
+from ansatz.data.sets.sets import Elements, Sets
 from ansatz.errors import DataError, UsageError
 from ansatz.spec import InputSpec
 
@@ -112,15 +111,13 @@ class SetEncoder:
         """The names of the numbers of an element."""
         return self.elements.feature_names
 
-    def inputs(
-        self, rows: Rows, *, notes: list[str] | None = None
-    ) -> SetBatch | ElementBatch:
+    def inputs(self, rows: Rows, *, notes: list[str] | None = None) -> SetBatch | ElementBatch:
         """Values, offsets, codes and numbers of the sets; for elements, which are asked for."""
         notes = [] if notes is None else notes
         if isinstance(rows, Elements):
             sets, chosen = rows.packed()
             found = self._of_sets(sets, notes)
-            return ElementBatch(*found, torch.from_numpy(np.ascontiguousarray(chosen)))
+            return ElementBatch(*found, torch.tensor(chosen))
         return self._of_sets(rows, notes)
 
     def _of_sets(self, sets: Sets, notes: list[str]) -> SetBatch:
@@ -134,13 +131,13 @@ class SetEncoder:
             values, codes = found[0].double(), found[1] if len(found) > 1 else None
         parts = [] if codes is None else [codes]
         if self.part is not None:
-            parts.append(torch.from_numpy(self._kinds(sets)).unsqueeze(1))
+            parts.append(torch.tensor(self._kinds(sets)).unsqueeze(1))
         width = len(self.elements.spec.cardinalities) + (self.part is not None)
         codes = torch.cat(parts, 1) if parts else torch.zeros(len(values), width).long()
         beside = torch.zeros(len(sets), 0).double()
         if self.beside is not None:
             beside = self._beside(sets, notes)
-        return SetBatch(values, torch.from_numpy(sets.offsets), codes, beside)
+        return SetBatch(values, torch.tensor(sets.offsets), codes, beside)
 
     def _beside(self, sets: Sets, notes: list[str]) -> torch.Tensor:
         assert self.beside is not None
@@ -150,10 +147,10 @@ class SetEncoder:
             gone = [name for name in names if name not in sets.values.columns]
             if gone:
                 raise DataError(f"no column '{gone[0]}', which the model was fitted with.")
-            varies = set(names) - set(constant_columns(sets, names))
-            if varies:
-                name = sorted(varies)[0]
-                raise DataError(f"column '{name}' varies within {_first(sets, name)}.")
+            for name in names:
+                bad = np.flatnonzero(varying(sets, name))
+                if len(bad):
+                    raise DataError(f"{sets.place(int(bad[0]))}: '{name}' varies within the set.")
             frame = first_rows(sets, names)
         if frame is None:
             raise DataError(f"these {sets.unit}s lack their own columns: {', '.join(names)}.")
@@ -171,7 +168,8 @@ class SetEncoder:
                 f"{sets.place(row)}: part '{sets.values[self.part].iloc[row]}' is none of "
                 f"{', '.join(self.kinds[:10])}."
             )
-        return found.to_numpy(dtype=np.int64)
+        codes: NDArray[np.int64] = found.to_numpy(dtype=np.int64)
+        return codes
 
     def state(self) -> dict[str, Any]:
         """All of it as JSON."""
@@ -220,10 +218,6 @@ def first_rows(sets: Sets, names: list[str]) -> Any:
     if (sets.lengths == 0).any():
         raise DataError(f"an empty {sets.unit} of a table has no columns of its own.")
     return sets.values[names].iloc[sets.offsets[:-1]].reset_index(drop=True)
-
-
-def _first(sets: Sets, name: str) -> str:
-    return sets.place(int(np.flatnonzero(varying(sets, name))[0]))
 
 
 def _fitted(frame: Any, weight: NDArray[np.float64]) -> Preprocessor:

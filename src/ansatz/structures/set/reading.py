@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from ansatz.data.files import checked_path
-from ansatz.data.frames import as_frame
 from ansatz.data.sequences.reading import read_texts
 from ansatz.data.sequences.visits import in_order
 from ansatz.data.sets.sets import Sets
@@ -31,7 +30,7 @@ def read_sets(data: Any, column_roles: ColumnRoles, reader: Mapping[str, Any], k
     labels = reader.pop("labels", None)
     arrays = _arrays(data)
     if arrays is not None:
-        return _of_arrays(*arrays, labels, kind)
+        return _of_arrays(*arrays, labels, kind, again=bool(column_roles.target))
     identifier = column_roles.identifier
     if identifier is None:
         raise UsageError("sets of a table need the column that names the set of a row: --id COL.")
@@ -85,9 +84,13 @@ def of_table(
     if labels is None:
         beside = frame.iloc[first][kept].reset_index(drop=True)
         return Read(origin, sets, beside, None, notes)
-    if labels not in frame.columns:
-        raise UsageError(f"{origin}: no column '{labels}' (--labels). {near_columns(labels, frame)}")
-    return Read(origin, sets.elements(), frame[kept].reset_index(drop=True), labels, notes)
+    if labels not in frame.columns and not column_roles.target:  # else they are to be predicted
+        raise UsageError(
+            f"{origin}: no column '{labels}' (--labels). {near_columns(labels, frame)}"
+        )
+    order = np.argsort(lines, kind="stable")  # as the rows of the file stand
+    beside = frame[kept].iloc[order].reset_index(drop=True)
+    return Read(origin, sets.elements()[order], beside, labels, notes)
 
 
 def _arrays(data: Any) -> tuple[str, dict[str, Any]] | None:
@@ -102,12 +105,14 @@ def _arrays(data: Any) -> tuple[str, dict[str, Any]] | None:
             return str(data), {name: found[name] for name in found.files}
     except (ValueError, OSError, EOFError) as error:
         what = "it holds Python objects" if "allow_pickle" in str(error) else str(error)
-        raise DataError(f"{data}: {what}. Store numbers: np.savez(file, x=..., offsets=...).") from (
-            None
-        )
+        raise DataError(
+            f"{data}: {what}. Store numbers: np.savez(file, x=..., offsets=...)."
+        ) from (None)
 
 
-def _of_arrays(origin: str, arrays: dict[str, Any], labels: str | None, kind: Any) -> Read:
+def _of_arrays(
+    origin: str, arrays: dict[str, Any], labels: str | None, kind: Any, *, again: bool = False
+) -> Read:
     """Sets of ``x`` and ``offsets``, with arrays of one number per set or element beside them."""
     if "x" not in arrays:
         raise DataError(f"{origin}: no array 'x' with the elements; it has {', '.join(arrays)}.")
@@ -121,15 +126,19 @@ def _of_arrays(origin: str, arrays: dict[str, Any], labels: str | None, kind: An
         x = x.reshape(-1, x.shape[2])
     sets = kind.packed(x, offsets, origin)
     size = {"set": len(sets), "element": len(sets.values)}
-    flat = {name: each.reshape(-1) if np.ndim(each) == 2 and name == labels else each
-            for name, each in arrays.items()}
+    flat = {
+        name: each.reshape(-1) if np.ndim(each) == 2 and name == labels else each
+        for name, each in arrays.items()
+    }
     if labels is not None:
+        owner = np.repeat(np.arange(len(sets)), sets.lengths)
+        if again and labels not in flat:
+            return Read(origin, sets.elements(), pd.DataFrame({GROUP: owner}))
         if labels not in flat or np.shape(flat[labels]) != (size["element"],):
             raise DataError(
                 f"{origin}: labels '{labels}' must be an array of {size['element']}, one for each "
                 "element."
             )
-        owner = np.repeat(np.arange(len(sets)), sets.lengths)
         frame = pd.DataFrame({labels: flat[labels], GROUP: owner})
         return Read(origin, sets.elements(), frame, labels)
     columns = {k: each for k, each in flat.items() if np.shape(each) == (size["set"],)}
@@ -151,8 +160,8 @@ def as_sets(X: Any, kind: Any) -> Any:
         return _of_arrays("X", dict(X), None, kind).rows
     if isinstance(X, pd.DataFrame) or hasattr(X, "columns"):
         raise UsageError(
-            f"a table of elements needs the set of each row: ansatz.fit(table, x='set', "
-            f"identifier=...), or Sets(table, offsets); got columns {list(as_frame(X).columns)[:5]}."
+            "a table of elements needs the set of each row: ansatz.fit(table, x='set', "
+            "identifier=...), or Sets(table, offsets)."
         )
     if isinstance(X, str | Path):
         raise UsageError("X is a path; ansatz.fit reads files, an estimator takes arrays.")

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.data.sets.batch import chunks
-from ansatz.data.sets.elements import Elements
-from ansatz.data.sets.sets import Sets
+from ansatz.data.sets.sets import Elements, Sets
 from ansatz.data.sets.source import CutSource
 from ansatz.data.source import Source
 from ansatz.fitting.column_roles import ColumnRoles
+from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Facts, Feed
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
@@ -23,12 +23,14 @@ from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import settings_of
 from ansatz.fitting.tensor_structure import Read, ReadRows, TensorStructure
 from ansatz.fitting.training import begin_with_rows
+from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
 from ansatz.spec import InputSpec
 from ansatz.structures.set.encoder import SetEncoder, load_encoder
 from ansatz.structures.set.reading import GROUP, as_sets, read_sets
 from ansatz.structures.set.recipe import choose_set_recipe
+from ansatz.structures.set.summaries import fit_summaries
 from ansatz.training import Supervised
 
 AT_ONCE = 2**17  # elements that are predicted at once
@@ -85,6 +87,16 @@ class SetStructure(TensorStructure):
         """Reads sets as the fit did; predictions are named by their identifiers."""
         made = super().read_again(model, data, outcomes=outcomes, options=options, notify=notify)
         return NamedSets(made.table, model.column_roles)
+
+    def from_python(
+        self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None
+    ) -> Any:
+        """Sets as they are given; a long table as the fit read one, once there was a fit."""
+        fitted = None if reset else estimator.model_
+        known = None if fitted is None else fitted.column_roles
+        if fitted is not None and known is not None and known.identifier and hasattr(X, "columns"):
+            return self.read(X, known, self.reading_of(fitted)).rows
+        return super().from_python(X, estimator=estimator, reset=reset, roles=roles)
 
     def as_rows(self, X: Any) -> Any:
         """Lists of arrays ``(n_i, D)``, arrays ``(N, n, D)``, or sets."""
@@ -168,6 +180,14 @@ class SetStructure(TensorStructure):
             some, extra = inputs.take_rows(part), None if offset is None else offset[part]
             yield [network(some, extra) for network in networks]
 
+    # Linear models.
+
+    def baseline(
+        self, likelihood: Likelihood, job: Job, seed: int
+    ) -> tuple[Posterior | None, list[str]]:
+        """The linear model in features that are computed once."""
+        return fit_summaries(self, likelihood, job, seed)
+
 
 class NamedSets(ReadRows):
     """Sets that were read again; predictions carry their identifiers."""
@@ -180,7 +200,7 @@ class NamedSets(ReadRows):
     def names(self) -> dict[str, Any]:
         """The identifier of each row, where the data have one."""
         roles, frame = self.column_roles, self.table.frame
-        for name in (roles and roles.identifier, GROUP):
+        for name in (None if roles is None else roles.identifier, GROUP):
             if name is not None and name in frame.columns:
                 return {name: frame[name].tolist()}
         return {}
