@@ -605,6 +605,7 @@ class TuneOptions(
     TripleOptions,
     TransferOptions,
     AdapterOptions,
+    PosteriorOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,
