@@ -126,3 +126,11 @@ def read_set(owner: str, inputs: Inputs) -> InputSpec:
     if spec.structure not in ("set", "points"):
         raise UsageError(f"{owner} takes sets, got inputs of structure '{spec.structure}'.")
     return spec
+
+
+def read_points(owner: str, inputs: Inputs) -> InputSpec:
+    """The spec of points, with three coordinates at least."""
+    spec = read_set(owner, inputs)
+    if spec.features < 3:
+        spec = InputSpec("points", 3, rows=spec.rows)
+    return spec

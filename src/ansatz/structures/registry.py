@@ -13,6 +13,7 @@ registry = Registry(
         "masked_passage": "ansatz.structures.sequence.passage.masked:MaskedPassageStructure",
         "passage": "ansatz.structures.sequence.passage.structure:PassageStructure",
         "series": "ansatz.structures.series.structure:SeriesStructure",
+        "points": "ansatz.structures.set.points.structure:PointStructure",
         "set": "ansatz.structures.set.structure:SetStructure",
         "triples": "ansatz.structures.triples.structure:TripleStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
@@ -26,11 +27,13 @@ claims = {
     "translation": "pairs",
 }
 recognizers = {
+    "points": "ansatz.data.points.recognition:is_points",
     "set": "ansatz.data.sets.recognition:are_sets",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_data",
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "points": "ansatz.data.points.recognition:are_clouds",
     "set": "ansatz.data.sets.recognition:are_sets",
     "joined": "ansatz.structures.joined.recognition:recognizes_rows",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_rows",

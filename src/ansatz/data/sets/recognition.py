@@ -8,4 +8,4 @@ from ansatz.data.sets.sets import Elements, Sets
 def are_sets(X: Any) -> bool:
     """Tests whether X is a container of sets, or of their elements."""
     owner = X.sets if isinstance(X, Elements) else X
-    return isinstance(owner, Sets)
+    return type(owner) is Sets

@@ -40,3 +40,13 @@ class SetSettings(TypedDict, total=False):
     """Options of the encoding of sets, as ``--set`` takes them."""
 
     part: Annotated[str, _PART]
+
+
+class PointOptions(LabelReading, TableReading, total=False):
+    """The options of point clouds."""
+
+
+class PointSettings(TypedDict, total=False):
+    """Options of the training on clouds, as ``--set`` takes them."""
+
+    augment: Annotated[bool, Option("Whether clouds are changed at random in training.")]

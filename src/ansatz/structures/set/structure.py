@@ -33,8 +33,6 @@ from ansatz.structures.set.recipe import choose_set_recipe
 from ansatz.structures.set.summaries import fit_summaries
 from ansatz.training import Supervised
 
-AT_ONCE = 2**17  # elements that are predicted at once
-
 
 class SetStructure(TensorStructure):
     """Elements of sets, one set behind the other.
@@ -45,7 +43,8 @@ class SetStructure(TensorStructure):
 
     name: ClassVar[str] = "set"
     unit: ClassVar[tuple[str, str]] = ("set", "sets")
-    rows_of: ClassVar[Any] = Sets
+    rows_of: ClassVar[type[Sets]] = Sets
+    elements_at_once: ClassVar[int] = 2**17  # elements that are predicted at once
 
     def leaves_to(self, network: str | nn.Module) -> frozenset[str]:
         """The shape and dropout of networks, which have defaults of their own."""
@@ -174,9 +173,9 @@ class SetStructure(TensorStructure):
         notes: list[str] | None,
         options: Mapping[str, Any],
     ) -> Iterator[Iterable[Tensor]]:
-        """Encodes the rows once and asks the networks, some 131,072 elements at a time."""
+        """Encodes the rows once and asks the networks, whole sets at a time."""
         inputs = encoder.inputs(rows, notes=notes)
-        for part in chunks(inputs, AT_ONCE):
+        for part in chunks(inputs, self.elements_at_once):
             some, extra = inputs.take_rows(part), None if offset is None else offset[part]
             yield [network(some, extra) for network in networks]
 

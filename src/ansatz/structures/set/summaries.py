@@ -20,7 +20,7 @@ from ansatz.likelihoods import Likelihood
 from ansatz.spec import InputSpec
 
 STEPS = 500
-AT_ONCE = 2**17  # elements
+AT_ONCE = 2**15  # elements
 
 
 class Summaries:
@@ -33,7 +33,9 @@ class Summaries:
         made: Any = networks.create(network, encoder.spec, 1).to(encoder.dtype)
         self.network = made
         inputs = encoder.inputs(rows, notes=[])
-        made.begin(*inputs, slopes=None)
+        begin: Any = getattr(made, "begin", None)
+        if begin is not None:
+            begin(*inputs, slopes=None)
         found = self._features(inputs)
         self.center, scale = found.mean(0), found.std(0, correction=0)
         self.scale = torch.where(scale > 1e-9, scale, 1.0)
