@@ -24,9 +24,9 @@ class InvariantPoints(nn.Module):
     .. math:: f(X) = \rho\Big(\operatorname{pool}_i \psi(h_i)\Big), \qquad
         h_i = \frac{1}{n} \sum_j \varphi(\|x_i - x_j\|)
 
-    with :math:`\varphi(d)_r = \max(0, 1 - |d / \delta - r|)` for r = 0, ..., R - 1: what follows the mean is linear in it, so each channel of
-    :math:`\psi`'s first layer is a sum over j of a piecewise linear function of the distance with R
-    knots. Distances determine a cloud up to motions and reflections. The cost is n² distances of
+    with :math:`\varphi(d)_r = \max(0, 1 - |d / \delta - r|)` for r = 0, ..., R - 1: what
+    follows the mean is linear in it, so each channel of :math:`\psi`'s first layer is a sum over j
+    of a piecewise linear function of the distance with R knots. Distances determine a cloud up to motions and reflections. The cost is n² distances of
     each cloud. Features of the points, which motions do not change, stand beside :math:`h_i`. For
     outcomes of points :math:`\rho` takes :math:`\psi(h_i)` as well.
 
@@ -153,7 +153,8 @@ class InvariantPoints(nn.Module):
 class LinearPoints(nn.Module):
     r"""A linear map of the shape of a cloud: its covariance spectrum and quantiles of its radius.
 
-    .. math:: f(X) = W \big(\lambda_1, \lambda_2, \lambda_3,\ q_{0}, q_{.1}, q_{.25}, q_{.5}, q_{.75}, q_{.9}, q_{1},\ \log(1 + n),\ \bar{u}\big) + b
+    .. math:: f(X) = W \big(\lambda_1, \lambda_2, \lambda_3,\ q_{0}, q_{.1}, q_{.25}, q_{.5},
+        q_{.75}, q_{.9}, q_{1},\ \log(1 + n),\ \bar{u}\big) + b
 
     with :math:`\lambda_1 \le \lambda_2 \le \lambda_3` the eigenvalues of the covariance of its
     points, :math:`q` the quantiles of their distances from the mean, and :math:`\bar u` the mean of
