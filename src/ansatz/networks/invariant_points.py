@@ -26,9 +26,10 @@ class InvariantPoints(nn.Module):
 
     with :math:`\varphi(d)_r = \max(0, 1 - |d / \delta - r|)` for r = 0, ..., R - 1: what
     follows the mean is linear in it, so each channel of :math:`\psi`'s first layer is a sum over j
-    of a piecewise linear function of the distance with R knots. Distances determine a cloud up to motions and reflections. The cost is n² distances of
-    each cloud. Features of the points, which motions do not change, stand beside :math:`h_i`. For
-    outcomes of points :math:`\rho` takes :math:`\psi(h_i)` as well.
+    of a piecewise linear function of the distance with R knots. Distances determine a cloud up to
+    motions and reflections. The cost is n² distances of each cloud. Features of the points, which
+    motions do not change, stand beside :math:`h_i`. For outcomes of points :math:`\rho` takes
+    :math:`\psi(h_i)` as well.
 
     Args:
         inputs: of points, 3 coordinates first; or the numbers of a point.
