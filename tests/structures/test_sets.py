@@ -172,3 +172,12 @@ def test_the_encoder_knows_training_rows_alone():
     assert encoder.inputs(Sets.of([[[3.0]]])).values.tolist() == [[0.0]]
     again = load_encoder(json.loads(json.dumps(encoder.state())))
     assert again.spec == encoder.spec and len(sets) == 1
+
+
+def test_a_certificate_reorders_the_elements_of_saved_models(fitted, capsys):
+    from ansatz.cli.main import run
+
+    folder, _ = fitted
+    run(["certify", str(folder / "model"), str(folder / "long.csv"), "--samples", "4", "--json"])
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["group"] == "permutation" and found["largest"] < 1e-10

@@ -40,7 +40,7 @@ class TNet(nn.Module):
     .. math:: T(X) = I + W \, \operatorname{mlp}\Big(\max_i \operatorname{mlp}(x_i)\Big) + B
 
     with W and B 0 at the start. T may become any matrix: what keeps it near the rotations is a
-    penalty :math:`\| I - T T^\top \|_F^2`, and it is no rotation even then.
+    penalty :math:`\| I - T T^\top \|_F^2`, and even then it is not a rotation.
 
     Args:
         features: :math:`K`, the matrix is K x K.

@@ -70,7 +70,7 @@ class ElementBatch(NamedTuple):
         return ElementBatch(*some, some.offsets[inverse] + inside)
 
 
-def flat_rows(inputs: SetBatch) -> tuple[Ragged, Ragged]:
+def flat_rows(inputs: SetBatch | ElementBatch) -> tuple[Ragged, Ragged]:
     """The numbers and the codes of the elements, as ragged rows."""
     return Ragged(inputs.values, inputs.offsets), Ragged(inputs.codes, inputs.offsets)
 

@@ -8,13 +8,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ansatz.data.sets.batch import chunks
+from ansatz.data.sets.batch import ElementBatch, chunks, flat_rows
 from ansatz.data.sets.sets import Elements, Sets
 from ansatz.data.sets.source import CutSource
 from ansatz.data.source import Source
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Facts, Feed
+from ansatz.fitting.contracts.structure import Facts, Feed, Moving
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem
@@ -23,6 +23,7 @@ from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import settings_of
 from ansatz.fitting.tensor_structure import Read, ReadRows, TensorStructure
 from ansatz.fitting.training import begin_with_rows
+from ansatz.layers.ragged import Ragged
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
@@ -31,6 +32,7 @@ from ansatz.structures.set.encoder import SetEncoder, load_encoder
 from ansatz.structures.set.reading import GROUP, as_sets, read_sets
 from ansatz.structures.set.recipe import choose_set_recipe
 from ansatz.structures.set.summaries import fit_summaries
+from ansatz.symmetry import Group, Permutation
 from ansatz.training import Supervised
 
 
@@ -178,6 +180,23 @@ class SetStructure(TensorStructure):
         for part in chunks(inputs, self.elements_at_once):
             some, extra = inputs.take_rows(part), None if offset is None else offset[part]
             yield [network(some, extra) for network in networks]
+
+    # Symmetries.
+
+    def groups(self, spec: InputSpec) -> list[Group]:
+        """Every order of the elements."""
+        return [Permutation()]
+
+    def moving(self, inputs: Any) -> Moving:
+        """The elements with their codes; where they are rows, all of them are asked for."""
+        numbers, codes = flat_rows(inputs)
+        each = isinstance(inputs, ElementBatch)
+        chosen = (torch.arange(len(inputs.values)),) if each else ()
+
+        def together(moved: Ragged, kinds: Ragged) -> Any:
+            return type(inputs)(*moved, kinds.values, inputs.beside, *chosen)
+
+        return Moving((numbers, codes), together, each)
 
     # Linear models.
 

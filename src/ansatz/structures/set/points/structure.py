@@ -1,4 +1,4 @@
-"""Point clouds: sets whose elements have coordinates, and whose pose may mean nothing."""
+"""Point clouds: sets whose elements have coordinates; their pose may not matter."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -19,7 +19,7 @@ from ansatz.spec import InputSpec
 from ansatz.structures.set.points.encoder import PointEncoder, load_encoder
 from ansatz.structures.set.points.reading import read_clouds
 from ansatz.structures.set.structure import SetStructure
-from ansatz.symmetry import haar_orthogonal
+from ansatz.symmetry import Group, Permutation, RigidMotion, haar_orthogonal
 
 JITTER = 0.01  # of the root mean square radius: Qi et al. (2017), section 5.1
 PASSES = 60  # over the training clouds at most
@@ -81,6 +81,10 @@ class PointStructure(SetStructure):
     def load_encoder(self, state: Mapping[str, Any]) -> Any:
         """The encoder of a saved model."""
         return load_encoder(state)
+
+    def groups(self, spec: InputSpec) -> list[Group]:
+        """Every order of the points; motions, of which answers for points see nothing either."""
+        return [Permutation(), *([] if spec.rows == "elements" else [RigidMotion()])]
 
     def change(self, encoder: Any, feed: Feed) -> Any:
         """Jitter, and a rotation of each cloud where clouds stand in no common pose."""
