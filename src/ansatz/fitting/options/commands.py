@@ -20,6 +20,7 @@ from ansatz.fitting.options.option import (
 )
 from ansatz.fitting.options.sequence import PairOptions
 from ansatz.fitting.options.series import SeriesOptions
+from ansatz.fitting.options.sets import SetOptions
 from ansatz.fitting.options.transfer import AdapterOptions, TransferOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
@@ -562,6 +563,7 @@ class FitOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    SetOptions,
     TripleOptions,
     GraphOptions,
     TransferOptions,
@@ -602,6 +604,7 @@ class TuneOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    SetOptions,
     TripleOptions,
     GraphOptions,
     TransferOptions,
