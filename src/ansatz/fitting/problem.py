@@ -205,8 +205,7 @@ def with_structure(request: Request) -> Request:
         kind = outcomes.registry.get(named)
         own = own_question(request.data)
         request = request._replace(given=cast(FitOptions, kind.arrange(request.given, own)))
-    elif not any(request.given.get(name) for name in ("target", "lower", "masks")):
-    if not any(request.given.get(name) for name in ("target", "lower", "masks", "labels")):
+    elif not any(request.given.get(name) for name in ("target", "lower", "masks", "labels")):
         request = request.but(**{**own_question(request.data), **request.given})
     task = _precise(request.options["task"] or _task_of(request), request)
     x = structure_of(request.data, request.options["x"], request.given, task)
