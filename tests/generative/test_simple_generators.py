@@ -176,7 +176,7 @@ def test_bad_input_is_refused_in_a_line():
         Synthesizer("ppca", generator_options={"latents": 5}).fit(Z)
     hidden = TABLE.drop(columns="id").copy().astype(object)
     hidden[:] = None
-    with pytest.raises(DataError, match="every cell of every row is missing"):
+    with pytest.raises(DataError, match="every value of every row is missing"):
         Synthesizer("copula").fit(TABLE.drop(columns="id")).impute(hidden)
 
 

@@ -61,6 +61,9 @@ SUITES = {
     "quality-translation": Suite(
         "translation", "quality_translation", "Multi30k: BLEU in 6 and in 60 minutes", False
     ),
+    "quality-generative": Suite(
+        "generative_quality", "quality_generative", "densities, synthetic tables, imputation", False
+    ),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),

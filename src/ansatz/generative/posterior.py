@@ -46,6 +46,7 @@ class LogDensity(Likelihood):
     ) -> None:
         super().__init__()
         self.__dict__["model"] = model
+        self.__dict__["additive"] = model is None or model.has_density
         self.seed, self.draws = seed, draws
 
     def outputs(self, target: TargetSpec) -> int:

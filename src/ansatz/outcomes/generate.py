@@ -46,6 +46,7 @@ class Generate(Outcome):
 
     name: ClassVar[str] = "generate"
     estimator: ClassVar[str] = "ansatz.estimators.synthesizer:Synthesizer"
+    report: ClassVar[str] = "ansatz.outcomes.report.generate:GenerateReport"
     candidates: ClassVar[tuple[str, ...]] = ("normal",)  # each column has a distribution of its own
     plural: ClassVar[str] = "examples"
     is_x: ClassVar[bool] = True
@@ -222,7 +223,11 @@ class Generate(Outcome):
         return found
 
     def estimate(self, predictive: Predictive, y: Tensor) -> Tensor:
-        return predictive.likelihood.point(predictive.raw)
+        likelihood, raw = predictive
+        assert isinstance(likelihood, LogDensity)
+        if not likelihood.__dict__["model"].has_density:
+            return torch.full((len(raw),), math.nan)
+        return likelihood.density(raw, y).value
 
     def frame(self, model: Model, rows: Given, **options: Any) -> dict[str, Any]:
         """``log_density`` and its error."""
