@@ -5,13 +5,12 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from ansatz.errors import UsageError
 from ansatz.fitting.contracts.inference import Build, Fitted, Inference, Posterior
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe
-from ansatz.fitting.task import STEERING, TrainingPlan
+from ansatz.fitting.task import TrainingPlan
 from ansatz.inference.glm.posterior import LinearDraws, rebuild_linear_draws
 from ansatz.inference.glm.sampled import sample_linear
 from ansatz.likelihoods import Likelihood
@@ -39,10 +38,6 @@ class _Chains(Inference):
         likelihood: Likelihood,
         previous: Posterior | None = None,
     ) -> Fitted:
-        odd = [name for name in plan.options if name in STEERING and plan.options[name] is not None]
-        odd = [name for name in odd if plan.options[name] is not False]
-        if odd:
-            raise UsageError(f"'{odd[0]}' is for the training of networks, which chains do not do.")
         return sample_linear(self.name, plan, job, likelihood, previous)
 
     def rebuild(
