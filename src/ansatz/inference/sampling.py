@@ -82,6 +82,19 @@ def sample(
     return run.chains()
 
 
+class About(NamedTuple):
+    """What is known of a density besides its values.
+
+    Args:
+        names: of the parameters, for messages.
+        held: coordinates that stay at the start while the mode is sought: the joint mode of a
+            hierarchy and its scales lies far from its mass.
+    """
+
+    names: Sequence[str] | None = None
+    held: Sequence[int] = ()
+
+
 def start_run(
     log_density: LogDensity | None,
     start: Tensor,
@@ -96,15 +109,11 @@ def start_run(
     target_accept: float = 0.8,
     max_depth: int = 10,
     metric: str | Tensor = "auto",
-    names: Sequence[str] | None = None,
-    held: Sequence[int] = (),
+    about: "About | None" = None,
 ) -> Run:
-    """The chains of :func:`sample` before their first draw.
-
-    ``names`` are those of the parameters, for messages. The coordinates ``held`` stay at the start
-    while the mode is sought: the joint mode of a hierarchy and its scales lies far from its mass.
-    """
+    """The chains of :func:`sample` before their first draw."""
     _check(method, warmup=warmup, draws=draws, thin=thin, chains=chains, target=target_accept)
+    names, held = about or About()
     density = gradient or with_gradient(_given(log_density))
     start = start.detach().double()
     if start.ndim == 1:

@@ -22,7 +22,7 @@ from ansatz.inference.glm.groups import TermLevels
 from ansatz.inference.glm.posterior import LinearDraws
 from ansatz.inference.glm.prior_predictive import prior_range
 from ansatz.inference.glm.target import LinearTarget
-from ansatz.inference.sampling import start_run
+from ansatz.inference.sampling import About, start_run
 from ansatz.likelihoods import Likelihood
 from ansatz.linear.terms import read_terms
 from ansatz.training import Supervised
@@ -58,8 +58,7 @@ def sample_linear(
         name,
         target.density,
         seed=plan.seed,
-        names=[each.name for each in target.coordinates],
-        held=target.scales_of_groups,
+        about=About([each.name for each in target.coordinates], target.scales_of_groups),
         **given,
     )
     if isinstance(previous, LinearDraws):
