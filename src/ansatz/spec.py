@@ -30,6 +30,7 @@ class InputSpec:
         graph_features: numbers per graph beside its nodes, :math:`U`.
         relations: number of kinds of edges, whose codes arrive with them; 0 for one kind.
         rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes.
+        cutoff: the largest distance of two atoms of a molecule that see each other.
 
     Example:
         >>> from ansatz.spec import InputSpec
@@ -51,6 +52,7 @@ class InputSpec:
     graph_features: int = 0
     relations: int = 0
     rows: Literal["", "graphs", "nodes", "pairs"] = ""
+    cutoff: float = 0.0
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
@@ -97,6 +99,11 @@ class InputSpec:
             relations=relations,
             rows=rows,
         )
+
+    @classmethod
+    def molecule(cls, elements: int, cutoff: float) -> "InputSpec":
+        """Describes molecules by the number of their elements and the reach of an atom."""
+        return cls("molecule", elements, cutoff=cutoff)
 
     @classmethod
     def joined(cls, **parts: "InputSpec") -> "InputSpec":

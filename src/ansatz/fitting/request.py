@@ -21,6 +21,7 @@ from ansatz.fitting.options.commands import (
 )
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.links import TripleOptions
+from ansatz.fitting.options.molecule import MoleculeOptions
 from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.sequence import (
     PairOptions,
@@ -328,6 +329,7 @@ _OWNERS = (
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
     Owner("triples", (TripleOptions,), (), "triples"),
     Owner("series", (SeriesOptions,), (), "series"),
+    Owner("molecule", (MoleculeOptions,), (), "molecules"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(
         "joined",

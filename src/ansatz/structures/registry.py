@@ -15,6 +15,7 @@ registry = Registry(
         "series": "ansatz.structures.series.structure:SeriesStructure",
         "triples": "ansatz.structures.triples.structure:TripleStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
+        "molecule": "ansatz.structures.molecule.structure:MoleculeStructure",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
@@ -25,10 +26,13 @@ claims = {
     "translation": "pairs",
 }
 recognizers = {
+    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_data",
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
+    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
     "joined": "ansatz.structures.joined.recognition:recognizes_rows",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_rows",
     "grid": "ansatz.structures.grid.recognition:recognizes_rows",

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypedDict
 
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
 from ansatz.fitting.options.links import TripleOptions
+from ansatz.fitting.options.molecule import MoleculeOptions
 from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
@@ -561,6 +562,7 @@ class FitOptions(
     PairOptions,
     SeriesOptions,
     TripleOptions,
+    MoleculeOptions,
     TransferOptions,
     AdapterOptions,
     PlaceOptions,
@@ -600,6 +602,7 @@ class TuneOptions(
     PairOptions,
     SeriesOptions,
     TripleOptions,
+    MoleculeOptions,
     TransferOptions,
     AdapterOptions,
     TunedPlaceOptions,
