@@ -605,6 +605,7 @@ class TuneOptions(
     MoleculeOptions,
     TransferOptions,
     AdapterOptions,
+    PosteriorOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,
