@@ -11,6 +11,7 @@ from ansatz.likelihoods.likelihood import Likelihood, weighted_mean
 from ansatz.likelihoods.normal import NormalDistribution
 from ansatz.spec import TargetSpec
 
+LEAST = 1e-6  # of a scale: errors of exact data do not divide by zero
 LEAD = 11  # numbers of raw before the forces: energy, number of atoms, virial
 RATE = 5.0  # how much faster the logarithms of both scales are learned than weights
 
@@ -54,10 +55,16 @@ class EnergyForcesDistribution(VectorDistribution):
         terms = self.marginal.log_prob(torch.where(seen, y, self.mean))
         return torch.where(seen, terms, 0).sum(-1)
 
+    def sample(
+        self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Independent draws, ``(*shape, B, 1 + 3 A)``."""
+        return self.marginal.sample(shape, generator)
+
     def rsample(
         self, shape: tuple[int, ...] = (), generator: torch.Generator | None = None
     ) -> Tensor:
-        """Independent draws."""
+        """The draws of ``sample``, differentiable in locations and scales."""
         return self.marginal.rsample(shape, generator)
 
 
@@ -102,19 +109,20 @@ class EnergyForces(Likelihood):
     @property
     def energy_scale(self) -> Tensor:
         r""":math:`\sigma_E`, of the energy of one atom."""
-        return (RATE * self.energy).exp()
+        return (RATE * self.energy).exp() + LEAST
 
     @property
     def force_scale(self) -> Tensor:
         r""":math:`\sigma_F`."""
-        return (RATE * self.force).exp()
+        return (RATE * self.force).exp() + LEAST
 
     def set_scales(self, energy: float | Tensor, force: float | Tensor) -> None:
         """Sets both scales; numbers that are not positive leave what was."""
         with torch.no_grad():
             for parameter, value in ((self.energy, energy), (self.force, force)):
                 if float(value) > 0:
-                    parameter.fill_(math.log(float(value)) / RATE)
+                    above = max(float(value) - LEAST, LEAST)
+                    parameter.fill_(math.log(above) / RATE)
 
     def check(self, y: Tensor) -> None:
         """Rejects energies and forces that are infinite, and frames of which nothing is known."""

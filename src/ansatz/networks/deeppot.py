@@ -1,6 +1,7 @@
 """DeePot: an energy from Gram matrices of what each atom sees."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -63,6 +64,12 @@ class DeepPot(Potential):
     """
 
     heads = ("fits",)
+    center: Tensor
+    scale: Tensor
+    feature_center: Tensor
+    feature_scale: Tensor
+    unit: Tensor
+    degrees: Tensor
 
     def __init__(
         self,
@@ -185,7 +192,7 @@ def _fitting(
 ) -> nn.Sequential:
     """A perceptron that starts at zero."""
     layers: list[nn.Module] = []
-    for inputs, width in zip(widths, widths[1:], strict=False):
+    for inputs, width in pairwise(widths):
         linear = nn.Linear(inputs, width)
         draw_normal(linear.weight.data, inputs**-0.5, generator)
         nn.init.zeros_(linear.bias)

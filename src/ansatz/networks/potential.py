@@ -48,7 +48,7 @@ class Potential(nn.Module):
         self.register_buffer("reference", zeros)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
-        """Keeps the constants of elements in float64: energies are large, what they differ by is not."""
+        """Keeps the constants of elements in float64: energies are large, differences small."""
         kept = self.reference
         super()._apply(fn, recurse)
         if not kept.is_meta and not self.reference.is_meta:

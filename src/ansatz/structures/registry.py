@@ -32,7 +32,6 @@ recognizers = {
 }
 row_recognizers = {
     "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
-    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
     "joined": "ansatz.structures.joined.recognition:recognizes_rows",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_rows",
     "grid": "ansatz.structures.grid.recognition:recognizes_rows",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from ansatz.data import Molecules
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Posterior, Predictive
 from ansatz.fitting.contracts.outcome import Metrics, Outcome
-from ansatz.fitting.contracts.structure import Structure
+from ansatz.fitting.contracts.structure import LinearBaseline, Structure
 from ansatz.fitting.intervals import refuse_others
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Given, Model
@@ -23,6 +23,9 @@ from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Distribution, EnergyForces, Likelihood
 from ansatz.likelihoods.energy_forces import LEAD, beside
 from ansatz.spec import TargetSpec
+
+if TYPE_CHECKING:
+    from ansatz.training import Penalty
 
 LIKELIHOOD = "energy_forces"
 
@@ -41,6 +44,7 @@ class Forces(Outcome):
     plural: ClassVar[str] = "energies and forces"
     has_columns: ClassVar[bool] = False
     is_quantity: ClassVar[bool] = False
+    solved: ClassVar[frozenset[str]] = frozenset({"element_counts", "linear"})
     outputs: ClassVar[Mapping[str, str]] = {"prediction": "the energy of a frame"}
     no_interval: ClassVar[str] = "energies and forces have scales in place of bounds."
     labels = None
@@ -124,6 +128,27 @@ class Forces(Outcome):
     def network_options(cls, network: "str | nn.Module") -> dict[str, Any]:
         """Forces beside the energy."""
         return {"forces": True}
+
+    def solve(
+        self,
+        structure: Structure,
+        likelihood: Likelihood,
+        job: Job,
+        penalty: "Penalty | None" = None,
+    ) -> LinearBaseline:
+        """Constants of elements by least squares, and no forces."""
+        found, _ = self.baseline(structure, likelihood, job, 0)
+        assert found is not None
+        return LinearBaseline(found, [])
+
+    def baseline(
+        self, structure: Structure, likelihood: Likelihood, job: Job, seed: int
+    ) -> tuple[Posterior | None, list[str]]:
+        """Constants of elements by least squares, with the scales of their residuals."""
+        found, notes = structure.baseline(likelihood, job, seed)
+        if found is not None:
+            fit_scales(found, job.rows, job.y)
+        return found, notes
 
     def begin(self, likelihood: Likelihood, job: Job) -> None:
         """The mean energy of an atom."""
@@ -263,8 +288,8 @@ def combined(parts: list[tuple[float, Predictive]]) -> tuple[Tensor, Tensor]:
 
 
 def _largest(norms: Tensor) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = norms.max(1).values.numpy() if norms.shape[1] else np.zeros(
-        len(norms)
+    found: NDArray[np.float64] = (
+        norms.max(1).values.numpy() if norms.shape[1] else np.zeros(len(norms))
     )
     return found
 

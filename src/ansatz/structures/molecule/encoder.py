@@ -50,7 +50,7 @@ class MoleculeEncoder:
         """None: atoms are not columns."""
         return []
 
-    def inputs(self, rows: Molecules, *, notes: list[str] | None = None) -> tuple[MoleculeBatch]:  # type: ignore[override]
+    def inputs(self, rows: Any, *, notes: list[str] | None = None) -> Any:
         """All frames as one batch, in float64; an element without a code is an error."""
         code = np.searchsorted(self.kinds, rows.species).clip(max=len(self.kinds) - 1)
         unseen = np.flatnonzero(self.kinds[code] != rows.species)
@@ -107,7 +107,9 @@ def _pairs(
     except DataError as error:
         raise DataError(f"frame {b + 1}: {error}") from None
     own = code[part]
-    order = np.argsort(found.center * (own.max(initial=0) + 1) + own[found.neighbour], kind="stable")
+    order = np.argsort(
+        found.center * (own.max(initial=0) + 1) + own[found.neighbour], kind="stable"
+    )
     center, neighbour, S = found.center[order], found.neighbour[order], found.shift[order]
     reach = int(np.abs(S).max(initial=0))
     wide = 2 * reach + 1

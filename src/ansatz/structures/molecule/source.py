@@ -18,7 +18,9 @@ class FrameSource:
         shuffle: False keeps the rows' own order.
     """
 
-    def __init__(self, rows: Batch, batch_size: int, *, seed: int = 0, shuffle: bool = True) -> None:
+    def __init__(
+        self, rows: Batch, batch_size: int, *, seed: int = 0, shuffle: bool = True
+    ) -> None:
         self.rows, self.batch_size = rows, max(1, batch_size)
         self.seed, self.shuffle = seed, shuffle
 

@@ -156,7 +156,7 @@ class MoleculeStructure(TensorStructure):
         constants, unit, residual = _constants(job, encoder, objective)
         set_scales = getattr(objective.likelihood, "set_scales", None)
         if set_scales is not None:
-            set_scales(residual, 0.0)
+            set_scales(max(residual, 1e-3 * float(unit.max())), 0.0)
         rows: Any = job.rows
         step = max(1, len(rows) // START)
         (some,) = encoder.inputs(rows[slice(0, START * step, step)])
@@ -173,7 +173,7 @@ class MoleculeStructure(TensorStructure):
     ) -> Source:
         """Frames in a new order each epoch; energies stay in float64."""
         dtype = getattr(torch, feed.recipe.dtype)
-        (inputs,) = encoder.inputs(job.rows)  # type: ignore[arg-type]
+        (inputs,) = encoder.inputs(job.rows)
         weight = job.weight.to(dtype)
         rows = Batch((_typed(inputs, dtype),), job.y, weight, job.offset, job.index)
         if not feed.training:
@@ -235,9 +235,7 @@ def _answers_atoms(trained: Trained) -> bool:
 
 
 def _typed(batch: MoleculeBatch, dtype: torch.dtype) -> MoleculeBatch:
-    found: MoleculeBatch = map_tensors(
-        lambda t: t.to(dtype) if t.is_floating_point() else t, batch
-    )
+    found: MoleculeBatch = map_tensors(lambda t: t.to(dtype) if t.is_floating_point() else t, batch)
     return found
 
 
