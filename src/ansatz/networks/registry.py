@@ -62,6 +62,7 @@ registry = Registry(
         "resnet101": "ansatz.networks.resnet:ResNet101",
         "resnet152": "ansatz.networks.resnet:ResNet152",
         "rnn": "ansatz.networks.recurrent:ElmanNetwork",
+        "schnet": "ansatz.networks.schnet:SchNet",
         "seq2seq": "ansatz.networks.seq2seq:Seq2Seq",
         "sliding_window": "ansatz.networks.sliding_window:SlidingWindow",
         "tail_frequencies": "ansatz.networks.triples:TailFrequencies",

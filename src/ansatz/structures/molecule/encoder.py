@@ -38,7 +38,7 @@ class MoleculeEncoder:
     @property
     def spec(self) -> InputSpec:
         """The number of elements and the cut-off."""
-        return InputSpec.molecule(len(self.kinds), self.cutoff)
+        return InputSpec.molecule(self.kinds.tolist(), self.cutoff)
 
     @property
     def notes(self) -> list[str]:
