@@ -45,7 +45,8 @@ class DeepPot(Potential):
         generator: where weights are drawn from; torch's global one when not given.
 
     Shapes:
-        - batch: :class:`~ansatz.layers.MoleculeBatch`; returns :class:`Potential`'s.
+        - batch: :class:`~ansatz.layers.MoleculeBatch`.
+        - returns: ``(B, P)``; with ``forces`` ``(B, 11 + 3 A)``, see ``networks/potential.py``.
 
     Example:
         >>> import torch

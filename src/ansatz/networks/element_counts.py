@@ -20,7 +20,8 @@ class ElementCounts(Potential):
         generator: for the contract of factories; nothing is drawn.
 
     Shapes:
-        - batch: :class:`~ansatz.layers.MoleculeBatch`; returns :class:`Potential`'s.
+        - batch: :class:`~ansatz.layers.MoleculeBatch`.
+        - returns: ``(B, P)``; with ``forces`` ``(B, 11 + 3 A)``, see ``networks/potential.py``.
 
     Example:
         >>> from ansatz.networks import ElementCounts

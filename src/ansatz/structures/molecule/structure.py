@@ -24,9 +24,8 @@ from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem
 from ansatz.fitting.recipe import Recipe
 from ansatz.fitting.request import settings_of
-from ansatz.fitting.split import SplitJob, split
-from ansatz.fitting.task import Task, TrainingPlan
-from ansatz.fitting.tensor_structure import Read, TensorStructure
+from ansatz.fitting.task import TrainingPlan
+from ansatz.fitting.tensor_structure import Read, TensorStructure, read_for
 from ansatz.fitting.training import build_modules, finish_pair
 from ansatz.layers import MoleculeBatch
 from ansatz.likelihoods import Likelihood
@@ -37,6 +36,7 @@ from ansatz.structures.molecule.source import FrameSource
 from ansatz.training import Supervised
 
 ATOMS = 4_096  # that are predicted at once
+BLOCK = "block of frames"  # the column of groups
 START = 64  # frames from which networks take the scales of their inputs
 
 
@@ -79,17 +79,16 @@ class MoleculeStructure(TensorStructure):
         """Molecules, or ASE's frames."""
         return as_molecules(X)
 
-    def split(self, problem: Problem, task: Task, job: Job, test: float) -> SplitJob | None:
+    def problem(self, data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
         """Blocks of consecutive frames stay together: neighbours in time are almost alike."""
-        notes: tuple[str, ...] = ()
-        if job.group is None and job.time is None and job.part is None:
-            rows: Any = job.rows
-            job = job._replace(group=rows.blocks)
-            if len(np.unique(rows.blocks)) < len(rows):
-                notes = ("frames of one run are split in blocks of consecutive frames.",)
-        own = problem.has_own_test and test == task.outcome.test_share
-        parts = split(job, task, test, task.settings.seed, given=own)
-        return SplitJob.of(job, parts)._replace(notes=notes)
+        found = read_for(self, data, column_roles, how.get("reader") or {})
+        blocks = found.rows.blocks
+        apart = column_roles.group in (None, BLOCK) and column_roles.time is None
+        if apart and len(np.unique(blocks)) < len(blocks):
+            column_roles = column_roles.model_copy(update={"group": BLOCK})
+            notes = (*found.notes, "frames of one run are split in blocks of consecutive frames.")
+            found = found._replace(frame=found.frame.assign(**{BLOCK: blocks}), notes=notes)
+        return super().problem(found, column_roles, **how)
 
     def new_data(self, model: Model, source: str) -> str:
         """A file of the same kind."""
