@@ -14,9 +14,9 @@ class InputSpec:
     Args:
         structure: the answer to "what does x look like": ``"vector"`` for the rows of a table,
             ``"grid"`` for signals, images and volumes, ``"sequence"`` for steps in time and tokens,
-            ``"graph"`` for nodes and edges.
+            ``"graph"`` for nodes and edges, ``"set"`` for elements without an order.
         features: numbers per row, :math:`D`; of a grid, numbers per cell: its channels; of a
-            sequence, numbers per step; of a graph, numbers per node.
+            sequence, numbers per step; of a graph, numbers per node; of a set, per element.
         cardinalities: levels of each categorical column that the network embeds by itself;
             its codes arrive as a second input ``(B, C)``, code 0 being the unknown level; of a
             sequence, the number of codes of each kind that a step has, ``(B, T, C)``; of molecules,
@@ -32,6 +32,11 @@ class InputSpec:
         relations: number of kinds of edges, whose codes arrive with them; 0 for one kind.
         rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes.
         cutoff: the largest distance of two atoms of a molecule that see each other.
+        graph_features: numbers per graph beside its nodes, per set beside its elements, :math:`U`.
+        relations: number of kinds of edges, whose codes arrive with them; 0 for one kind; of a
+            set, of kinds of elements, each kind a set of its own.
+        rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes;
+            of sets, ``"sets"`` or ``"elements"``.
 
     Example:
         >>> from ansatz.spec import InputSpec
@@ -54,6 +59,7 @@ class InputSpec:
     relations: int = 0
     rows: Literal["", "graphs", "nodes", "pairs"] = ""
     cutoff: float = 0.0
+    rows: Literal["", "graphs", "nodes", "pairs", "sets", "elements"] = ""
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
@@ -109,6 +115,20 @@ class InputSpec:
         """
         numbers = tuple(range(1, elements + 1)) if isinstance(elements, int) else tuple(elements)
         return cls("molecule", len(numbers), numbers, cutoff=cutoff)
+
+    def set(
+        cls,
+        features: int,
+        *,
+        cardinalities: tuple[int, ...] = (),
+        beside: int = 0,
+        kinds: int = 0,
+        rows: Literal["sets", "elements"] = "sets",
+    ) -> "InputSpec":
+        """Describes sets by the numbers and codes of an element, and the numbers of the set."""
+        return cls(
+            "set", features, cardinalities, graph_features=beside, relations=kinds, rows=rows
+        )
 
     @classmethod
     def joined(cls, **parts: "InputSpec") -> "InputSpec":

@@ -35,12 +35,12 @@ def make_calculator(potential: "Potential") -> Any:
             frame: Any = self.atoms
             rows = Molecules.from_ase(frame)
             mean, deviation = potential._numbers(rows)
-            self.results = {
-                "energy": float(mean[0, 0]),
-                "free_energy": float(mean[0, 0]),
-                "forces": mean[0, 11:].reshape(-1, 3),
-                "force_deviation": deviation[0, 11:].reshape(-1, 3),
-            }
+            self.results = dict(
+                energy=float(mean[0, 0]),
+                free_energy=float(mean[0, 0]),
+                forces=mean[0, 11:].reshape(-1, 3),
+                force_deviation=deviation[0, 11:].reshape(-1, 3),
+            )
             if frame.pbc.all():
                 virial = mean[0, 2:11].reshape(3, 3)
                 volume = abs(float(np.linalg.det(rows.box[0])))

@@ -144,9 +144,8 @@ class Potential(Estimator, without=_OF_TABLES):
 
     def _numbers(self, rows: Molecules) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Means and deviations of energy, number of atoms, virial and forces, ``(B, 11 + 3 A)``."""
-        from ansatz.outcomes.forces.outcome import combined
-
-        mean, deviation = combined(self.model_.posterior.components(rows))
+        outcome: Any = self.model_.outcome
+        mean, deviation = outcome.numbers(self.model_, rows)
         return mean.numpy(), deviation.numpy()
 
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
-from ansatz.fitting.options.links import TripleOptions
+from ansatz.fitting.options.links import EdgeColumns, EdgeReading, TripleOptions
 from ansatz.fitting.options.molecule import MoleculeOptions
 from ansatz.fitting.options.option import (
     MODEL,
@@ -20,6 +21,7 @@ from ansatz.fitting.options.option import (
 )
 from ansatz.fitting.options.sequence import PairOptions
 from ansatz.fitting.options.series import SeriesOptions
+from ansatz.fitting.options.sets import SetOptions
 from ansatz.fitting.options.transfer import AdapterOptions, TransferOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
@@ -561,8 +563,10 @@ class FitOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    SetOptions,
     TripleOptions,
     MoleculeOptions,
+    GraphOptions,
     TransferOptions,
     AdapterOptions,
     PlaceOptions,
@@ -601,8 +605,10 @@ class TuneOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    SetOptions,
     TripleOptions,
     MoleculeOptions,
+    GraphOptions,
     TransferOptions,
     AdapterOptions,
     PosteriorOptions,
@@ -620,7 +626,7 @@ class TuneOptions(
     """
 
 
-class ReadingAgain(FileReading, TableReading, MemoryOptions, total=False):
+class ReadingAgain(FileReading, EdgeReading, EdgeColumns, TableReading, MemoryOptions, total=False):
     """The options of reading data for a prediction."""
 
 

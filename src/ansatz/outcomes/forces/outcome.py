@@ -252,6 +252,10 @@ class Forces(Outcome):
             columns["largest_force_sd"] = _largest(spread.norm(dim=2))
         return columns
 
+    def numbers(self, model: Model, rows: Any) -> tuple[Tensor, Tensor]:
+        """Raw numbers of frames, ``(B, 11 + 3 A)``, and how far the members of an ensemble stray."""
+        return combined(model.posterior.components(rows))
+
     # On disk.
 
     def target(self, likelihood: Likelihood) -> TargetSpec:
