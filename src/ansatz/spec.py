@@ -28,15 +28,12 @@ class InputSpec:
         vocabulary: number of token codes of a sequence, :math:`V`, code 0 being the padding and 1
             the unknown token; 0 for sequences of numbers.
         edge_features: numbers per edge of a graph, :math:`F`.
-        graph_features: numbers per graph beside its nodes, :math:`U`.
-        relations: number of kinds of edges, whose codes arrive with them; 0 for one kind.
-        rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes.
-        cutoff: the largest distance of two atoms of a molecule that see each other.
         graph_features: numbers per graph beside its nodes, per set beside its elements, :math:`U`.
         relations: number of kinds of edges, whose codes arrive with them; 0 for one kind; of a
             set, of kinds of elements, each kind a set of its own.
         rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes;
             of sets, ``"sets"`` or ``"elements"``.
+        cutoff: the largest distance of two atoms of a molecule that see each other.
 
     Example:
         >>> from ansatz.spec import InputSpec
@@ -57,9 +54,8 @@ class InputSpec:
     edge_features: int = 0
     graph_features: int = 0
     relations: int = 0
-    rows: Literal["", "graphs", "nodes", "pairs"] = ""
-    cutoff: float = 0.0
     rows: Literal["", "graphs", "nodes", "pairs", "sets", "elements"] = ""
+    cutoff: float = 0.0
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
@@ -108,14 +104,6 @@ class InputSpec:
         )
 
     @classmethod
-    def molecule(cls, elements: "int | Sequence[int]", cutoff: float) -> "InputSpec":
-        """Describes molecules by their elements, atomic numbers, and the reach of an atom.
-
-        A number of elements stands for the first ones: hydrogen, helium and so on.
-        """
-        numbers = tuple(range(1, elements + 1)) if isinstance(elements, int) else tuple(elements)
-        return cls("molecule", len(numbers), numbers, cutoff=cutoff)
-
     def set(
         cls,
         features: int,
@@ -129,6 +117,15 @@ class InputSpec:
         return cls(
             "set", features, cardinalities, graph_features=beside, relations=kinds, rows=rows
         )
+
+    @classmethod
+    def molecule(cls, elements: "int | Sequence[int]", cutoff: float) -> "InputSpec":
+        """Describes molecules by their elements, atomic numbers, and the reach of an atom.
+
+        A number of elements stands for the first ones: hydrogen, helium and so on.
+        """
+        numbers = tuple(range(1, elements + 1)) if isinstance(elements, int) else tuple(elements)
+        return cls("molecule", len(numbers), numbers, cutoff=cutoff)
 
     @classmethod
     def joined(cls, **parts: "InputSpec") -> "InputSpec":

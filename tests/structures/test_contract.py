@@ -9,8 +9,7 @@ import torch
 from numpy.testing import assert_array_equal
 
 from ansatz import Regressor, networks, outcomes, structures
-from ansatz.data import Molecules
-from ansatz.data import Clouds, Graph, Sets
+from ansatz.data import Clouds, Graph, Molecules, Sets
 from ansatz.data.batch import all_tensors, take_rows
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Feed

@@ -253,7 +253,7 @@ class Forces(Outcome):
         return columns
 
     def numbers(self, model: Model, rows: Any) -> tuple[Tensor, Tensor]:
-        """Raw numbers of frames, ``(B, 11 + 3 A)``, and how far the members of an ensemble stray."""
+        """Raw numbers of frames, ``(B, 11 + 3 A)``, and how far the members of one stray."""
         return combined(model.posterior.components(rows))
 
     # On disk.

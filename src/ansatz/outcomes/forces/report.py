@@ -43,8 +43,8 @@ def section(evidence: Evidence) -> Section | None:
         f"{number(rmse - error)} to {number(rmse + error)}; no forces at all: {number(zero)}), "
         f"that of the energy {number(per_atom)} per atom, in the units of the data."
     )
-    parts = [_parity(evidence, predictive), _elements(rows, force), _worst(evidence, force, energy)]
-    return Section("Energies and forces", lead, parts)
+    tables = [_elements(rows, force), _worst(evidence, force, energy)]
+    return Section("Energies and forces", lead, [_parity(evidence, predictive), *tables])
 
 
 def _frame_means(values: torch.Tensor) -> torch.Tensor:
