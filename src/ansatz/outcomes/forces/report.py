@@ -14,7 +14,7 @@ from ansatz.figures.style import LINEAR, MODEL, figure, thin, to_svg
 from ansatz.fitting.contracts.inference import Predictive
 from ansatz.metrics import Estimate
 from ansatz.metrics.standard_error import influence_error, mean_estimate
-from ansatz.outcomes.forces.outcome import combined, errors, mean_of
+from ansatz.outcomes.forces.errors import combined, errors, mean_of
 from ansatz.report.baselines import Forecast
 from ansatz.report.evidence import Evidence
 from ansatz.report.outcome_report import OutcomeReport
