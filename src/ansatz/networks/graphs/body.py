@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from ansatz.errors import UsageError
 from ansatz.layers.graph_batch import GraphBatch
-from ansatz.layers.graphs.node_features import Features, drop_features, node_norm
+from ansatz.layers.graphs.node_features import Features, drop, drop_features, node_norm
 from ansatz.layers.graphs.readout import Kind
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
@@ -187,7 +187,7 @@ class GraphNetwork(nn.Module):
                 y = functional.relu(norm(y))
                 if self.skip and isinstance(before, Tensor) and before.shape == y.shape:
                     y = y + before
-                y = functional.dropout(y, self.dropout, self.training)
+                y = drop(y, self.dropout) if self.training and self.dropout else y
             found.append(y)
             h = y
         return found
