@@ -37,8 +37,16 @@ class _Linear(nn.Module):
         raise NotImplementedError
 
     def begin(self, batch: GraphBatch) -> None:
-        """Sets means and standard deviations by the training rows; a constant number stays."""
+        """Sets means and standard deviations by the training rows; a constant number stays.
+
+        Sparse features have one scale, their root mean square: most are rare, and a few training
+        rows say little about the standard deviation of each.
+        """
         z = self.numbers(batch)
+        if isinstance(batch.x, SparseRows):
+            size = z.square().mean().sqrt()
+            self.scale.fill_(float(size) if size > 0 else 1.0)
+            return
         sd = z.std(0, correction=0)
         self.center.copy_(torch.where(sd > 0, z.mean(0), 0.0))
         self.scale.copy_(torch.where(sd > 0, sd, 1.0))
@@ -252,3 +260,14 @@ class SGC(_Linear):
             return own
         first = batch.targets if batch.targets.ndim == 1 else batch.targets[:, 0]
         return torch.cat([own, graph[first].to(own.dtype)], 1)
+
+    def forward(self, batch: GraphBatch) -> Tensor:
+        if self.spec.rows != "nodes" or self.spec.graph_features:
+            return super().forward(batch)
+        check_graph(self.name, self.spec, batch)
+        # W first: P columns are smoothed in place of D, and sparse features stay sparse.
+        weight = self.output.weight / self.scale
+        z: Tensor = node_inputs(batch, weight) @ weight.T
+        for _ in range(self.steps):
+            z = smooth(batch.edges, z)
+        return z[batch.targets] - weight @ self.center + self.output.bias
