@@ -14,12 +14,13 @@ class InputSpec:
     Args:
         structure: the answer to "what does x look like": ``"vector"`` for the rows of a table,
             ``"grid"`` for signals, images and volumes, ``"sequence"`` for steps in time and tokens,
-            ``"graph"`` for nodes and edges.
+            ``"graph"`` for nodes and edges, ``"set"`` for elements without an order.
         features: numbers per row, :math:`D`; of a grid, numbers per cell: its channels; of a
-            sequence, numbers per step; of a graph, numbers per node.
+            sequence, numbers per step; of a graph, numbers per node; of a set, per element.
         cardinalities: levels of each categorical column that the network embeds by itself;
             its codes arrive as a second input ``(B, C)``, code 0 being the unknown level; of a
-            sequence, the number of codes of each kind that a step has, ``(B, T, C)``.
+            sequence, the number of codes of each kind that a step has, ``(B, T, C)``; of molecules,
+            the atomic numbers of their elements.
         size: cells along each axis of a grid: ``(L,)``, ``(H, W)`` or ``(D, H, W)``; empty where
             it is not known, and for vectors; ``(T,)`` for sequences of a known length.
         parts: for inputs of several kinds, the name and the spec of each, in the order in which a
@@ -27,9 +28,12 @@ class InputSpec:
         vocabulary: number of token codes of a sequence, :math:`V`, code 0 being the padding and 1
             the unknown token; 0 for sequences of numbers.
         edge_features: numbers per edge of a graph, :math:`F`.
-        graph_features: numbers per graph beside its nodes, :math:`U`.
-        relations: number of kinds of edges, whose codes arrive with them; 0 for one kind.
-        rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes.
+        graph_features: numbers per graph beside its nodes, per set beside its elements, :math:`U`.
+        relations: number of kinds of edges, whose codes arrive with them; 0 for one kind; of a
+            set, of kinds of elements, each kind a set of its own.
+        rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes;
+            of sets, ``"sets"`` or ``"elements"``.
+        cutoff: the largest distance of two atoms of a molecule that see each other.
 
     Example:
         >>> from ansatz.spec import InputSpec
@@ -50,7 +54,8 @@ class InputSpec:
     edge_features: int = 0
     graph_features: int = 0
     relations: int = 0
-    rows: Literal["", "graphs", "nodes", "pairs"] = ""
+    rows: Literal["", "graphs", "nodes", "pairs", "sets", "elements"] = ""
+    cutoff: float = 0.0
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
@@ -97,6 +102,30 @@ class InputSpec:
             relations=relations,
             rows=rows,
         )
+
+    @classmethod
+    def set(
+        cls,
+        features: int,
+        *,
+        cardinalities: tuple[int, ...] = (),
+        beside: int = 0,
+        kinds: int = 0,
+        rows: Literal["sets", "elements"] = "sets",
+    ) -> "InputSpec":
+        """Describes sets by the numbers and codes of an element, and the numbers of the set."""
+        return cls(
+            "set", features, cardinalities, graph_features=beside, relations=kinds, rows=rows
+        )
+
+    @classmethod
+    def molecule(cls, elements: "int | Sequence[int]", cutoff: float) -> "InputSpec":
+        """Describes molecules by their elements, atomic numbers, and the reach of an atom.
+
+        A number of elements stands for the first ones: hydrogen, helium and so on.
+        """
+        numbers = tuple(range(1, elements + 1)) if isinstance(elements, int) else tuple(elements)
+        return cls("molecule", len(numbers), numbers, cutoff=cutoff)
 
     @classmethod
     def joined(cls, **parts: "InputSpec") -> "InputSpec":

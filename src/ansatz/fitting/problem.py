@@ -19,7 +19,14 @@ from ansatz.fitting.job import Job, make_job
 from ansatz.fitting.request import Request
 from ansatz.fitting.task import Task, split_options
 from ansatz.registry import load
-from ansatz.structures.registry import DEFAULT, SEVERAL, claims, recognizers, row_recognizers
+from ansatz.structures.registry import (
+    DEFAULT,
+    SEVERAL,
+    claims,
+    recognizers,
+    row_recognizers,
+    shared,
+)
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -192,7 +199,7 @@ def with_structure(request: Request) -> Request:
 
     A named data set brings its own target where none is given.
     """
-    if not any(request.given.get(name) for name in ("target", "lower", "masks")):
+    if not any(request.given.get(name) for name in ("target", "lower", "masks", "labels")):
         request = request.but(**{**own_question(request.data), **request.given})
     task = _precise(request.options["task"] or _task_of(request), request)
     x = structure_of(request.data, request.options["x"], request.given, task)
@@ -207,7 +214,9 @@ def _task_of(request: Request) -> str | None:
             return task
     name = str(request.data).lower().removesuffix(".gz")
     found = (task for end, task in outcomes.by_file.items() if name.endswith(end))
-    return next(found, None)
+    shown = outcomes.by_contents.items()
+    by_contents = (task for task, test in shown if load(test)(request.data, request.given))
+    return next(found, None) or next(by_contents, None)
 
 
 def _precise(task: str | None, request: Request) -> str | None:
@@ -247,7 +256,8 @@ def structure_of(
     """Names the structure of data for a fit; a wrong name suggests the nearest right one."""
     if task in outcomes.on_structure and asked in (None, "auto"):
         return outcomes.on_structure[task]
-    given = [name for option, name in claims.items() if (options or {}).get(option) is not None]
+    own = {option: name for option, name in claims.items() if (options or {}).get(option)}
+    given = [own[option] for option in own if option not in shared] or list(own.values())
     return _structure(asked, given, recognizers, data)
 
 

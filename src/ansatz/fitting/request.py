@@ -19,8 +19,10 @@ from ansatz.fitting.options.commands import (
     TrainingSettings,
     ValidationOptions,
 )
+from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.links import TripleOptions
+from ansatz.fitting.options.molecule import MoleculeOptions
 from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.sequence import (
     PairOptions,
@@ -30,6 +32,7 @@ from ansatz.fitting.options.sequence import (
     SequenceSettings,
 )
 from ansatz.fitting.options.series import SeriesOptions
+from ansatz.fitting.options.sets import PointOptions, PointSettings, SetOptions, SetSettings
 from ansatz.fitting.options.transfer import (
     AdapterOptions,
     AdapterSettings,
@@ -327,7 +330,11 @@ _OWNERS = (
     ),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
     Owner("triples", (TripleOptions,), (), "triples"),
+    Owner("set", (SetOptions, ValidationOptions), (SetSettings,), "sets"),
+    Owner("points", (PointOptions,), (PointSettings,), "point clouds"),
+    Owner("graph", (GraphOptions,), (), "graphs", ("nodes", "node_pairs")),
     Owner("series", (SeriesOptions,), (), "series"),
+    Owner("molecule", (MoleculeOptions,), (), "molecules"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(
         "joined",

@@ -445,11 +445,10 @@ class Task(NamedTuple):
         """Refuses options of other inferences, and of networks where there are none."""
         own = getattr(self.inference, "settings", settings_of("inference"))
         foreign = settings_of("inference") - own
-        samples = getattr(self.inference, "samples_networks", False)  # without training them
-        if not getattr(self.inference, "trains", True):
-            foreign |= STEERING - ({"widths", "activation"} if samples else set())
-        if not getattr(self.inference, "trains", True) and not samples:
-            foreign |= {"widths", "activation", "dropout"}
+        if getattr(self.inference, "reads_network", False):
+            foreign |= STEERING - {"widths", "activation"}
+        elif not getattr(self.inference, "trains", True):
+            foreign |= STEERING | {"widths", "activation", "dropout"}
             given = [*given, *self.settings.network_options]
             foreign |= set(self.settings.network_options)
             allowed = ["auto", self.outcome.network(self.structure)]

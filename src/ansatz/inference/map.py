@@ -15,7 +15,13 @@ from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import finish_pair
 from ansatz.inference.glm.laplace import fit_linear_laplace, is_linear
 from ansatz.inference.glm.posterior import LinearDraws, is_of_linear, rebuild_linear_draws
-from ansatz.inference.posterior_fit import begin, fit_mode, mode_note, posterior_recipe, priors_note
+from ansatz.inference.posterior_fit import (
+    begin,
+    fit_mode,
+    mode_note,
+    posterior_recipe,
+    priors_note,
+)
 from ansatz.likelihoods import Likelihood
 
 

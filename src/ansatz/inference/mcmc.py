@@ -33,7 +33,7 @@ class _Chains(Inference):
     few: ClassVar[float] = 1.0
     infers_linear: ClassVar[bool] = True
     trains: ClassVar[bool] = False
-    samples_networks: ClassVar[bool] = False
+    reads_network: ClassVar[bool] = False
     settings: ClassVar[frozenset[str]] = frozenset(
         {"chains", "warmup", "draws", "thin", "target_accept", "metric", "priors", "random"}
     )
@@ -50,7 +50,7 @@ class _Chains(Inference):
     ) -> Fitted:
         if is_linear(plan):
             return sample_linear(self.name, plan, job, likelihood, previous)
-        if not self.samples_networks:
+        if not self.reads_network:
             raise UsageError(
                 f"inference {self.name} is for linear models: give network='linear', or take nuts."
             )
@@ -79,7 +79,7 @@ class Nuts(_Chains):
     """
 
     name: ClassVar[str] = "nuts"
-    samples_networks: ClassVar[bool] = True
+    reads_network: ClassVar[bool] = True
     settings: ClassVar[frozenset[str]] = _Chains.settings | {"max_depth"}
 
 
@@ -91,7 +91,7 @@ class HamiltonianMonteCarlo(_Chains):
     """
 
     name: ClassVar[str] = "hmc"
-    samples_networks: ClassVar[bool] = True
+    reads_network: ClassVar[bool] = True
 
 
 class Mala(_Chains):

@@ -101,10 +101,9 @@ def sample_network(
     thin = int(plan.options.get("thin") or max(1, draws // KEPT))
     count = int(plan.options.get("chains") or CHAINS)
     run = start_run(
-        None,
+        density,
         _starts(density, count, plan.seed),
         name,
-        density,
         warmup=int(plan.options.get("warmup") or WARMUP),
         draws=max(1, draws // thin),
         thin=thin,

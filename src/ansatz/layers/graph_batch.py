@@ -20,7 +20,7 @@ class SparseRows(NamedTuple):
     Example:
         >>> import torch
         >>> from ansatz.layers import SparseRows
-        >>> x = SparseRows.of(torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]]).to_sparse_csr())
+        >>> x = SparseRows.of(torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]]))
         >>> x @ torch.eye(3)
         tensor([[0., 2., 0.],
                 [1., 0., 3.]])
@@ -35,7 +35,9 @@ class SparseRows(NamedTuple):
         return cls.from_csr(
             matrix.values(),
             matrix.indices()[1],
-            torch.bincount(matrix.indices()[0], minlength=len(matrix)).cumsum(0),
+            torch.nn.functional.pad(
+                torch.bincount(matrix.indices()[0], minlength=len(matrix)).cumsum(0), (1, 0)
+            ),
             matrix.shape[1],
         )
 
@@ -43,9 +45,7 @@ class SparseRows(NamedTuple):
     def from_csr(
         cls, values: Tensor, columns: Tensor, offsets: Tensor, features: int
     ) -> "SparseRows":
-        """Takes the three arrays of scipy's CSR; ``offsets`` with or without its leading 0."""
-        if not len(offsets) or offsets[0]:
-            offsets = torch.nn.functional.pad(offsets, (1, 0))
+        """Takes the three arrays of scipy's CSR; ``offsets`` begins with 0, one more than rows."""
         counts = (len(offsets) - 1, features)
         columns, offsets = columns.long(), offsets.long()
         return cls(Edges.sorted(columns, rows_of(offsets), counts, values))
@@ -200,12 +200,14 @@ class GraphBatch(NamedTuple):
         if self.targets is not None:
             return self._replace(targets=self.targets[rows])
         nodes, offsets = places(self.offsets, rows)
-        edges, place = self.edges.take_blocks(self.offsets, rows)
-        x = self.x[nodes] if isinstance(self.x, Tensor) else self.x.take_rows(nodes)
+        edges, place = self.edges.take_blocks(self.offsets, rows, nodes)
+        x = self.x
+        x = x.index_select(0, nodes) if isinstance(x, Tensor) else x.take_rows(nodes)
+        features = self.edge_features
         return GraphBatch(
             x,
             edges,
-            None if self.edge_features is None else self.edge_features[place],
+            None if features is None else features.index_select(0, place),
             offsets,
             None if self.graph_features is None else self.graph_features[rows],
             None if self.relations is None else self.relations[place],

@@ -1,5 +1,6 @@
 """Rows of different lengths, one behind the other, and reductions of each."""
 
+import math
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -76,6 +77,11 @@ def places(offsets: Tensor, rows: slice | Tensor) -> tuple[Tensor, Tensor]:
     return shift + torch.arange(len(shift), device=shift.device), found
 
 
+def as_rows(values: Tensor) -> Tensor:
+    """``(N, ...)`` as ``(N, K)``, whether or not there are any."""
+    return values.reshape(len(values), math.prod(values.shape[1:]))
+
+
 def rows_of(offsets: Tensor, count: int | None = None) -> Tensor:
     """The row of each of ``count`` values, ``(N,)``."""
     row = torch.arange(len(offsets) - 1, device=offsets.device)
@@ -135,12 +141,32 @@ def segment_max(values: Tensor, offsets: Tensor) -> Tensor:
         zeros = values.new_zeros(len(offsets) - 1, *values.shape[1:])
         row = _beside(rows_of(offsets), values).expand_as(values)
         return zeros.scatter_reduce(0, row, values, "amax", include_self=False)
-    flat = values.reshape(len(values), -1)
+    flat = as_rows(values)
     if not flat.numel():
         return values.new_zeros(len(offsets) - 1, *values.shape[1:])
     empty = (offsets.diff() == 0).unsqueeze(1)
     taken = torch.where(empty, 0, _first_largest(flat.detach(), offsets))
     found = torch.where(empty, 0, flat.gather(0, taken))
+    return found.reshape(-1, *values.shape[1:])
+
+
+def segment_largest(values: Tensor, offsets: Tensor) -> Tensor:
+    """The largest number of each row and channel without a gradient, -inf for an empty row.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.ragged import segment_largest
+        >>> segment_largest(torch.tensor([-1.0, -2.0, -3.0]), torch.tensor([0, 1, 1, 3]))
+        tensor([-1., -inf, -2.])
+    """
+    if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
+        lowest = values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
+        row = _beside(rows_of(offsets), values).expand_as(values)
+        return lowest.scatter_reduce(0, row, values.detach(), "amax")
+    flat = as_rows(values.detach())
+    if not flat.numel():
+        return values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
+    found = torch.segment_reduce(flat, "max", offsets=offsets, axis=0)
     return found.reshape(-1, *values.shape[1:])
 
 
@@ -153,7 +179,7 @@ def segment_softmax(values: Tensor, offsets: Tensor) -> Tensor:
         >>> segment_softmax(torch.zeros(3), torch.tensor([0, 1, 3]))
         tensor([1.0000, 0.5000, 0.5000])
     """
-    largest = segment_max(values.detach(), offsets)
+    largest = segment_largest(values, offsets)
     scores = (values - spread(largest, offsets, len(values))).exp()
     return scores / spread(segment_sum(scores, offsets), offsets, len(values))
 
@@ -213,7 +239,7 @@ class _Spread(torch.autograd.Function):
 
 
 def _sums(values: Tensor, offsets: Tensor) -> Tensor:
-    flat = values.reshape(len(values), -1)
+    flat = as_rows(values)
     if not flat.numel() or not flat.is_floating_point():
         found = flat.new_zeros(len(offsets) - 1, flat.shape[1])
         return found.index_add_(0, rows_of(offsets), flat).reshape(-1, *values.shape[1:])

@@ -13,8 +13,14 @@ registry = Registry(
         "masked_passage": "ansatz.structures.sequence.passage.masked:MaskedPassageStructure",
         "passage": "ansatz.structures.sequence.passage.structure:PassageStructure",
         "series": "ansatz.structures.series.structure:SeriesStructure",
+        "points": "ansatz.structures.set.points.structure:PointStructure",
+        "set": "ansatz.structures.set.structure:SetStructure",
         "triples": "ansatz.structures.triples.structure:TripleStructure",
+        "graph": "ansatz.structures.graph.structure:GraphStructure",
+        "nodes": "ansatz.structures.graph.structure:NodeStructure",
+        "node_pairs": "ansatz.structures.graph.structure:NodePairStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
+        "molecule": "ansatz.structures.molecule.structure:MoleculeStructure",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
@@ -23,12 +29,25 @@ claims = {
     "identifier": "sequence",
     "image": "grid",
     "translation": "pairs",
+    "edges": "graph",
+    "smiles": "graph",
 }
+shared = {"identifier"}  # options that other structures have as well: they yield to the others
 recognizers = {
+    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
+    "points": "ansatz.data.points.recognition:is_points",
+    "set": "ansatz.data.sets.recognition:are_sets",
+    "graph": "ansatz.structures.graph.recognition:recognizes_data",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_data",
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
+    "points": "ansatz.data.points.recognition:are_clouds",
+    "set": "ansatz.data.sets.recognition:are_sets",
+    "nodes": "ansatz.structures.graph.recognition:recognizes_nodes",
+    "node_pairs": "ansatz.structures.graph.recognition:recognizes_pairs",
+    "graph": "ansatz.structures.graph.recognition:recognizes_rows",
     "joined": "ansatz.structures.joined.recognition:recognizes_rows",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_rows",
     "grid": "ansatz.structures.grid.recognition:recognizes_rows",

@@ -133,9 +133,12 @@ class Inference(Protocol):
         float
     ]  # rows below which a dispersion that varies with x costs more than it explains
     settings: ClassVar[frozenset[str]] = frozenset()  # options of inferences that it reads
-    likelihoods: ClassVar[tuple[str, ...]] = ()  # that it knows; () for any
+    likelihoods: ClassVar[
+        tuple[str, ...]
+    ] = ()  # that it prefers where y allows several; () for any
     infers_linear: ClassVar[bool] = False  # whether it infers a linear model's coefficients itself
     trains: ClassVar[bool] = True  # whether it trains networks, and takes options of that
+    reads_network: ClassVar[bool] = False  # whether it takes a network that it does not train
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":
         """The structure's recipe, changed as this inference needs it."""

@@ -1,6 +1,6 @@
 """The first axis: what does x look like?"""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -53,6 +53,20 @@ class Feed(NamedTuple):
     training: bool
     additive: bool = True  # whether the loss of a batch is the sum of its rows' losses
     normalizes: bool = False  # whether the network normalizes within a batch
+
+
+class Moving(NamedTuple):
+    """The inputs of a network as a group moves them.
+
+    Args:
+        parts: that move.
+        inputs: makes a network's inputs of moved parts.
+        each: whether there is an answer for each element, which should move with it.
+    """
+
+    parts: tuple[Any, ...]
+    inputs: Callable[..., Any]
+    each: bool
 
 
 class LinearBaseline(NamedTuple):
@@ -203,6 +217,11 @@ class Structure(Protocol):
             listed = ", ".join(known)
             raise UsageError(f"{name} does not act on {self.unit[1]}. Take one of: {listed}.")
         return known[name]
+
+    def moving(self, inputs: Any) -> "Moving":
+        """What a group moves of a network's inputs, and how they are put together again."""
+        x, *others = inputs
+        return Moving((x.contiguous(),), lambda moved: (moved, *others), False)
 
     def from_python(
         self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None
@@ -359,6 +378,12 @@ class Structure(Protocol):
     ) -> "tuple[Posterior | None, list[str]]":
         """The linear model to stand beside a network, and notes on its fit; None for none."""
         ...
+
+    def baselines(
+        self, likelihood: Likelihood, job: "Job", seed: int
+    ) -> "tuple[Mapping[str, Posterior], list[str]]":
+        """Further simple models to stand beside a network by name, and notes on them."""
+        return {}, []
 
     def at_once(self, request: "Request") -> "Request":
         """A request whose rows are all read at once; options against that are refused."""

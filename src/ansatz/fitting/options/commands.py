@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
-from ansatz.fitting.options.links import TripleOptions
+from ansatz.fitting.options.links import EdgeColumns, EdgeReading, TripleOptions
+from ansatz.fitting.options.molecule import MoleculeOptions
 from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
@@ -19,6 +21,7 @@ from ansatz.fitting.options.option import (
 )
 from ansatz.fitting.options.sequence import PairOptions
 from ansatz.fitting.options.series import SeriesOptions
+from ansatz.fitting.options.sets import SetOptions
 from ansatz.fitting.options.transfer import AdapterOptions, TransferOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
@@ -120,6 +123,7 @@ class InferenceSettings(PosteriorOptions, total=False):
     kernel: Annotated[str, Option("Of a Gaussian process (ansatz list kernels): matern52.")]
     restarts: Annotated[int, Option("Beginnings of the search for a kernel's parameters: 3.")]
     inducing: Annotated[int, Option("Inducing rows of a Gaussian process of many rows: 512.")]
+    time: Annotated[float, Option("Of gradient flow in a network of infinite width: infinity.")]
     chains: Annotated[int, Option("Chains of a sampler: 4.")]
     warmup: Annotated[int, Option("Draws that adapt a sampler: 1000; networks 500.")]
     draws: Annotated[int, Option("Draws of each chain: 1000; networks 500.")]
@@ -560,7 +564,10 @@ class FitOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    SetOptions,
     TripleOptions,
+    MoleculeOptions,
+    GraphOptions,
     TransferOptions,
     AdapterOptions,
     PlaceOptions,
@@ -599,9 +606,13 @@ class TuneOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    SetOptions,
     TripleOptions,
+    MoleculeOptions,
+    GraphOptions,
     TransferOptions,
     AdapterOptions,
+    PosteriorOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,
@@ -616,7 +627,7 @@ class TuneOptions(
     """
 
 
-class ReadingAgain(FileReading, TableReading, MemoryOptions, total=False):
+class ReadingAgain(FileReading, EdgeReading, EdgeColumns, TableReading, MemoryOptions, total=False):
     """The options of reading data for a prediction."""
 
 
