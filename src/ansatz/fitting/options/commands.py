@@ -8,6 +8,7 @@ from ansatz.fitting.options.generative import GenerativeOptions
 from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
 from ansatz.fitting.options.links import EdgeColumns, EdgeReading, TripleOptions
+from ansatz.fitting.options.molecule import MoleculeOptions
 from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
@@ -567,6 +568,7 @@ class FitOptions(
     SetOptions,
     TripleOptions,
     GenerativeOptions,
+    MoleculeOptions,
     GraphOptions,
     TransferOptions,
     AdapterOptions,
@@ -608,6 +610,7 @@ class TuneOptions(
     SeriesOptions,
     SetOptions,
     TripleOptions,
+    MoleculeOptions,
     GraphOptions,
     TransferOptions,
     AdapterOptions,
