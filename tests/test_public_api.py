@@ -20,6 +20,7 @@ PACKAGES = (
     "ansatz.estimators",
     "ansatz.figures",
     "ansatz.fitting",
+    "ansatz.generative",
     "ansatz.generative.diffusion",
     "ansatz.inference",
     "ansatz.inference.samplers",

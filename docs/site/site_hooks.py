@@ -19,8 +19,8 @@ ROOT = DOCS.parent
 SECTIONS = {
     "Start": ("install", "ten-minutes"),
     "Guides": (
-        "tables", "images", "text", "language-models", "tags", "translation", "forecasts", "links", "diffusion",
-        "segmentation", "volumes", "likelihoods", "survival", "rankings",
+        "tables", "images", "text", "language-models", "tags", "translation", "forecasts", "links",
+        "diffusion", "segmentation", "volumes", "likelihoods", "survival", "rankings",
         "linear-models", "ensembles", "gaussian-processes", "sampling", "report",
         "diagnostics", "attribution", "compare",
         "tune", "augmentation",

@@ -167,13 +167,13 @@ def test_the_evidence_bound_is_below_the_density_and_reaches_it():
 
 def test_the_density_by_the_flow_is_that_of_normal_data():
     x = torch.randn(5, 2)
-    law = Moments(MEAN, VARIANCE)
-    assert_close(log_density(denoise, PROCESS, x, law=law), log_prob(x), rtol=0, atol=1e-4)
+    moments = Moments(MEAN, VARIANCE)
+    assert_close(log_density(denoise, PROCESS, x, moments=moments), log_prob(x), rtol=0, atol=1e-4)
 
 
 def test_hutchinsons_divergence_is_exact_for_a_diagonal_one_and_unbiased_else():
-    x, law = torch.randn(5, 2), Moments(MEAN, VARIANCE)
-    found = log_density(denoise, PROCESS, x, law=law, probes=1, steps=30)
+    x, moments = torch.randn(5, 2), Moments(MEAN, VARIANCE)
+    found = log_density(denoise, PROCESS, x, moments=moments, probes=1, steps=30)
     assert_close(found, log_prob(x), rtol=0, atol=1e-4)
     turn = torch.tensor([[0.6, -0.8], [0.8, 0.6]])
 

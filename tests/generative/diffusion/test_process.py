@@ -38,7 +38,7 @@ def test_steps_multiply_to_the_closed_form():
 
 
 def test_the_posterior_is_bayes_rule():
-    """q(x_s | x_t, x_0) by conditioning the joint normal law of x_s and x_t given x_0."""
+    """q(x_s | x_t, x_0) by conditioning the joint normal distribution of x_s and x_t given x_0."""
     process, x0, xt = PROCESSES["linear steps"], torch.tensor(1.3), torch.tensor(-0.4)
     for t, s in ((7, 6), (30, 11), (40, 1)):
         a_t, a_s = process.alpha(t), process.alpha(s)

@@ -30,7 +30,7 @@ def normal_denoiser(process, mean=MEAN, covariance=COVARIANCE):
 
 
 def exact_flow(process, x, t, s, mean=MEAN, covariance=COVARIANCE):
-    """The flow of a normal law keeps (x - alpha mu) / sqrt(v) along each principal axis."""
+    """The flow of normal data keeps (x - alpha mu) / sqrt(v) along each principal axis."""
     values, axes = torch.linalg.eigh(covariance)
     old, new = (process.alpha(u) ** 2 * values + process.sigma(u) ** 2 for u in (t, s))
     z = (x - process.alpha(t) * mean) @ axes * (new / old).sqrt()
@@ -40,7 +40,7 @@ def exact_flow(process, x, t, s, mean=MEAN, covariance=COVARIANCE):
 def make(name, process, times, **options):
     if name == "normal_exact":
         values, axes = torch.linalg.eigh(COVARIANCE)
-        options = {"law": Moments(MEAN, values, axes)} | options
+        options = {"moments": Moments(MEAN, values, axes)} | options
     return samplers.create(name, process, times, **options)
 
 
@@ -142,10 +142,12 @@ def test_normal_exact_starts_from_the_law_of_x_at_the_first_time():
 
 
 def test_without_variance_normal_exact_is_ddim():
-    law = Moments(torch.zeros(1), torch.zeros(1))
+    moments = Moments(torch.zeros(1), torch.zeros(1))
     times, x = PROCESS.times(8), torch.randn(30, 1)
     points = lambda x, t: torch.tanh(3 * x)  # noqa: E731
-    ours = draw(samplers.create("normal_exact", PROCESS, times, law=law), points, x.shape, start=x)
+    ours = draw(
+        samplers.create("normal_exact", PROCESS, times, moments=moments), points, x.shape, start=x
+    )
     ddim = draw(samplers.create("ddim", PROCESS, times), points, x.shape, start=x)
     assert_close(ours, ddim)
 
@@ -206,7 +208,7 @@ def mixture_denoiser(process):
 
 
 def wasserstein(name, count, process):
-    """Distance of the law that a sampler makes of a normal start from the mixture."""
+    """Distance of what a sampler makes of a normal start from the mixture."""
     share = (torch.arange(4_000) + 0.5) / 4_000
     z = torch.as_tensor(stats.norm.ppf(share.numpy()))
     grid = torch.linspace(-6, 6, 40_001)
@@ -214,7 +216,7 @@ def wasserstein(name, count, process):
     quantile = grid[torch.searchsorted(cdf, share)]
     mean = (WEIGHTS * MEANS).sum()
     variance = (WEIGHTS * (DEVIATIONS**2 + MEANS**2)).sum() - mean**2
-    options = {"law": Moments(mean, variance)} if name == "normal_exact" else {}
+    options = {"moments": Moments(mean, variance)} if name == "normal_exact" else {}
     spacing = "time" if name == "ddim" else "snr"
     sampler = samplers.create(name, process, process.times(count, spacing), **options)
     if options:

@@ -88,11 +88,11 @@ def log_density(
     *,
     steps: int = 50,
     probes: int | None = None,
-    law: Moments | None = None,
+    moments: Moments | None = None,
     first: float | None = None,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    r"""Computes log p(x) of the law that the probability flow makes of noise, in nats per row.
+    r"""Computes log p(x) under the flow that makes data of noise, in nats per row.
 
     .. math:: \log p(x_0) = \log N(x_T) + \int \operatorname{div} v(x_\varphi, \varphi)\, d\varphi
 
@@ -106,7 +106,7 @@ def log_density(
         x: rows ``(B, ...)``.
         steps: of the integration, four evaluations each.
         probes: random directions; None for the exact divergence.
-        law: normal law of the data, for the density at the end; N(0, I) when not given.
+        moments: mean and variances of the data, for the density at the end; N(0, I) when not given.
         first: the time at which the flow begins; 0.00001 by default.
         generator: of the directions.
 
@@ -149,10 +149,10 @@ def log_density(
         z, gain = _runge_kutta(slope, z, k)
         total = total + gain
     mean, variance = torch.zeros(()).to(x), torch.ones(()).to(x)
-    if law is not None:
-        mean = float(alpha[-1]) * law.mean.to(x)
-        variance = float(alpha[-1]) ** 2 * law.variance.to(x) + float(sigma[-1]) ** 2
-        z = law.rotate(z - mean)
+    if moments is not None:
+        mean = float(alpha[-1]) * moments.mean.to(x)
+        variance = float(alpha[-1]) ** 2 * moments.variance.to(x) + float(sigma[-1]) ** 2
+        z = moments.rotate(z - mean)
         mean = torch.zeros(()).to(x)
     terms = (z - mean) ** 2 / variance + (2 * math.pi * variance).log()
     return total - terms.flatten(1).sum(1) / 2

@@ -1,4 +1,4 @@
-"""A sampler that solves the flow of a normal law in closed form, and only the rest numerically."""
+"""A sampler that solves the flow of normal data in closed form, and only the rest numerically."""
 
 import math
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, x: Tensor, *, axes: bool = False) -> "Moments":
-        """Estimates the law from rows of data, with divisor N (0 variance for a single row)."""
+        """Estimates both from rows of data, with divisor N (0 variance for a single row)."""
         mean = x.double().mean(0)
         centred = (x.double() - mean).flatten(1)
         if not axes:
@@ -67,24 +67,24 @@ class NormalExact(_Walk):
 
     since :math:`\alpha / \sqrt v = (s^2 + e^{-2\lambda})^{-1/2}`. Each step keeps r constant, or
     extrapolates it by the step before where there are more than 10. With s = 0 the integral is
-    :math:`e^\lambda`, and the step is DDIM's. It starts from :math:`N(\alpha\mu, v)`, the law of x
-    at the first time if the data are normal, and ends with :math:`x = \mu + s y + r`. Normal data
+    :math:`e^\lambda`, and the step is DDIM's. It starts from :math:`N(\alpha\mu, v)`, the
+    distribution of x at the first time if the data are normal, and ends with :math:`x = \mu + s y + r`. Normal data
     leave no error, however few the steps.
 
     Args:
         process: the noising.
         times: falling times; equal distances in log SNR (``Process.times(count, "snr")``) suit it.
-        law: mean and variances of the data.
+        moments: mean and variances of the data.
         extrapolate: whether r is extrapolated; by the number of steps when not given.
 
     Example:
         >>> import torch
         >>> from ansatz.generative.diffusion import NormalExact, Moments, Process, draw
-        >>> process, law = Process("linear"), Moments(torch.tensor(3.0), torch.tensor(4.0))
+        >>> process, moments = Process("linear"), Moments(torch.tensor(3.0), torch.tensor(4.0))
         >>> def denoise(x, t):  # of N(3, 4)
         ...     alpha, sigma = process.alpha(t), process.sigma(t)
         ...     return 3 + alpha * 4 / (alpha**2 * 4 + sigma**2) * (x - alpha * 3)
-        >>> sampler = NormalExact(process, [1.0, 0.0], law)  # a single evaluation
+        >>> sampler = NormalExact(process, [1.0, 0.0], moments)  # a single evaluation
         >>> x = draw(sampler, denoise, (10_000,), generator=torch.Generator().manual_seed(0))
         >>> round(x.mean().item(), 1), round(x.std().item(), 1)
         (3.0, 2.0)
@@ -94,16 +94,16 @@ class NormalExact(_Walk):
         self,
         process: Process,
         times: Sequence[float],
-        law: Moments,
+        moments: Moments,
         *,
         extrapolate: bool | None = None,
     ) -> None:
         super().__init__(process, times)
         if self.levels[-1].alpha == 0:
             raise UsageError("normal_exact needs some signal at its last time.")
-        self.law = law
+        self.moments = moments
         self.extrapolate = len(self) > _EXTRAPOLATE_ABOVE if extrapolate is None else extrapolate
-        variance = law.variance.double()
+        variance = moments.variance.double()
         self._deviation = variance.sqrt()
         self._plans: list[tuple[Tensor, ...]] = []
         for k, (_, alpha, sigma, half) in enumerate(self.levels[:-1]):
@@ -119,14 +119,16 @@ class NormalExact(_Walk):
                 move = to * (_clock(self._deviation, later.half_log_snr) - clock)
             # x_s - alpha_s mu = (to / scale) (x - alpha mu) + move r, r = D - mu - gain (x - ...)
             plan = (to / scale, gain, move)
-            self._plans.append(tuple(each.to(law.mean) for each in plan))
+            self._plans.append(tuple(each.to(moments.mean) for each in plan))
 
     def start(self, shape: Sequence[int], generator: torch.Generator | None = None) -> Tensor:
-        """Draws from the normal law of x at the first time."""
+        """Draws from the normal distribution of x at the first time."""
         _, alpha, sigma, _ = self.levels[0]
-        noise = torch.randn(tuple(shape), generator=generator, dtype=self.law.mean.dtype)
+        noise = torch.randn(tuple(shape), generator=generator, dtype=self.moments.mean.dtype)
         spread = (alpha**2 * self._deviation**2 + sigma**2).sqrt().to(noise)
-        return alpha * self.law.mean + self.law.back(spread * self.law.rotate(noise), noise)
+        return alpha * self.moments.mean + self.moments.back(
+            spread * self.moments.rotate(noise), noise
+        )
 
     def step(
         self,
@@ -138,14 +140,16 @@ class NormalExact(_Walk):
     ) -> tuple[Tensor, Memory]:
         """One step: the normal part in closed form, the rest by its last values."""
         scale, gain, move = self._plans[k]
-        mean = self.law.mean
-        z = self.law.rotate(x - self.levels[k].alpha * mean)
-        rest = torch.addcmul(self.law.rotate(denoise(x, self.times[k]) - mean), gain, z, value=-1)
+        mean = self.moments.mean
+        z = self.moments.rotate(x - self.levels[k].alpha * mean)
+        rest = torch.addcmul(
+            self.moments.rotate(denoise(x, self.times[k]) - mean), gain, z, value=-1
+        )
         ahead = rest
         if self.extrapolate and memory:
             ahead = rest + _step_ratio(self.levels, k) * (rest - memory[0])
         found = torch.addcmul(scale * z, move, ahead)
-        return self.law.back(found, x) + self.levels[k + 1].alpha * mean, (rest,)
+        return self.moments.back(found, x) + self.levels[k + 1].alpha * mean, (rest,)
 
 
 def _clock(deviation: Tensor, half_log_snr: float) -> Tensor:

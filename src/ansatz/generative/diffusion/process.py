@@ -157,7 +157,7 @@ class Process:
         return broadcast(self.alpha(t), start) * start + broadcast(self.sigma(t), start) * noise
 
     def posterior(self, x: Tensor, start: Tensor, t: Time, s: Time | None = None) -> Posterior:
-        r"""The law of x at an earlier time s, the step before by default, given x_t and x_0.
+        r"""The distribution of x at an earlier time s (the step before) given x_t and x_0.
 
         .. math:: \tilde\mu = \frac{\alpha_s \beta_{t|s}}{\sigma_t^2} x_0
                   + \frac{\alpha_t}{\alpha_s} \frac{\sigma_s^2}{\sigma_t^2} x_t, \qquad

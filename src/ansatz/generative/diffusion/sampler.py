@@ -86,7 +86,7 @@ class _Walk:
         return len(self) * self.per_step
 
     def start(self, shape: Sequence[int], generator: torch.Generator | None = None) -> Tensor:
-        """Draws noise of variance 1, which nearly is the law of x at the last time."""
+        """Draws noise of variance 1, which nearly is the distribution of x at the last time."""
         return torch.randn(tuple(shape), generator=generator)
 
     def noise(self, x: Tensor, generator: torch.Generator | None) -> Tensor:
@@ -101,7 +101,7 @@ class DDPM(_Walk):
     .. math:: x_s = \tilde\mu(x_t, D) + \tilde\beta^{\,1-v} \beta^{\,v} \text{ as variance}, \qquad
               D = E[x_0 \mid x_t]
 
-    Both ends of the variance are right for a special law of the data: :math:`\tilde\beta`
+    Both ends of the variance are right for a special distribution of the data: :math:`\tilde\beta`
     (``variance=0``) for a single point, :math:`\beta` (1) for N(0, I). The last step, to time 0,
     adds no noise.
 
@@ -207,7 +207,7 @@ class Euler(_Walk):
     r"""Follows the probability flow by Euler's method in the angle between data and noise.
 
     With :math:`\alpha = \cos\varphi`, :math:`\sigma = \sin\varphi`, the flow that has the marginal
-    laws of the process is
+    distributions of the process is
 
     .. math:: \frac{dx}{d\varphi} = v(x, \varphi) = \cos\varphi\, \hat\varepsilon - \sin\varphi\, D
 
