@@ -81,7 +81,7 @@ def test_options_reach_the_suite(command, suite):
     [
         (["nothing"], "no suite is called 'nothing'. Known: toy, all."),
         (["--splits", "a-b"], "--splits takes numbers and ranges"),
-        (["--inference", "magic"], "--inference must be ensemble or gp or point"),
+        (["--inference", "magic"], "--inference must be dropout or ensemble or gp or"),
         (["--rounds", "0"], "rounds"),
     ],
 )

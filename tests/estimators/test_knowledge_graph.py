@@ -52,7 +52,7 @@ def test_fit_evaluate_save_and_load(tmp_path):
     assert fit.rows["test"] == 2 * len(test)
     assert set(fit.metrics) == {"nll", "mrr", "hits@1", "hits@3", "hits@10"}
     assert set(fit.linear) == set(fit.constant) == set(fit.metrics)
-    fit.save(tmp_path / "model")
+    fit.model.save(tmp_path / "model")
     again = ansatz.load(tmp_path / "model")
     assert again.evaluate(tmp_path / "test.tsv") == pytest.approx(fit.metrics, abs=1e-12)
     pairs = test[:, :2]

@@ -172,7 +172,7 @@ def test_what_is_no_likelihood_of_masks_is_refused():
     images, masks = discs()
     with pytest.raises(UsageError, match=r"poisson is not a likelihood of masks"):
         Segmenter("poisson", **TINY).fit(images, masks)
-    with pytest.raises(UsageError, match=r"unknown inference 'laplace'"):
+    with pytest.raises(UsageError, match=r"laplace has one outcome for each row; take ensemble"):
         Segmenter(inference="laplace", **TINY).fit(images, masks)
     with pytest.raises(UsageError, match=r"no offset"):
         Segmenter(**TINY).fit(images, masks).evaluate(images, masks, offset=np.zeros(12))

@@ -64,7 +64,7 @@ def test_what_was_set_leaves_nothing_to_choose(options):
 
 
 def test_few_rows_many_rows_and_words_have_no_alternative():
-    assert compared(JUMPS[:900], X[:900])[1] is None
+    assert compared(JUMPS[:390], X[:390])[1] is None
     x = np.tile(X, (10, 1)) + 1e-6 * draw.normal(size=(10 * ROWS, 2))
     found, choice = compared(np.tile(JUMPS, 10), x)
     assert choice is None and found.bins == 32

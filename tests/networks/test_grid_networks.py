@@ -67,6 +67,7 @@ SEQUENCES += ("mingru", "minlstm", "ngram", "rnn", "text_cnn", "transformer")
 PAIRS = ("encoder_decoder", "pointer", "seq2seq")
 SERIES = ("linear_window", "window")
 JOINED = ("joined", "linear_joined")
+TRIPLES = ("complex", "distmult", "dot", "tail_frequencies", "transe")
 VISION = ("vit_b_16", "vit_tiny")
 DENSE = ("attention_unet", "fcn", "linear_pixels", "sliding_window", "unet", "unet3d")
 every_network = pytest.mark.parametrize("name, options, spec", ROWS.values(), ids=ROWS)
@@ -86,6 +87,7 @@ def test_every_network_by_name_takes_tables_grids_or_sequences():
         *SERIES,
         *VISION,
         *JOINED,
+        *TRIPLES,
     }
 
 

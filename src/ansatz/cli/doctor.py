@@ -19,6 +19,10 @@ from ansatz.cli.output import print_document, print_line, print_table
 _CORE = ("torch", "numpy", "scipy", "pandas", "scikit-learn", "safetensors", "pydantic")
 _EXTRAS = {  # distribution -> (module, extra, what for)
     "pyarrow": ("pyarrow", "data", "Parquet and Arrow files"),
+    "arviz": ("arviz", "bayes", "posteriors for ArviZ"),
+    "ase": ("ase", "chem", "atoms and calculators of ASE"),
+    "rdkit": ("rdkit", "chem", "molecules from SMILES"),
+    "trimesh": ("trimesh", "points", "meshes as point clouds"),
     "onnx": ("onnx", "onnx", "ansatz export"),
     "onnxruntime": ("onnxruntime", "onnx", "ansatz export"),
     "onnxscript": ("onnxscript", "onnx", "ansatz export"),

@@ -34,12 +34,12 @@ from ansatz.inference.curvature import (
     loss_factor,
     make_curvature,
 )
-from ansatz.inference.map import mode_note
 from ansatz.inference.posterior_fit import (
     Beginning,
     PriorPenalty,
     begin,
     fit_mode,
+    mode_note,
     polish,
     posterior_recipe,
     priors_note,

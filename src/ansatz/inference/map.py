@@ -13,7 +13,13 @@ from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.recipe import FEW, Recipe
 from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import finish_pair
-from ansatz.inference.posterior_fit import begin, fit_mode, posterior_recipe, priors_note
+from ansatz.inference.posterior_fit import (
+    begin,
+    fit_mode,
+    mode_note,
+    posterior_recipe,
+    priors_note,
+)
 from ansatz.likelihoods import Likelihood
 
 
@@ -84,10 +90,3 @@ class Map(Inference):
         build: Build,
     ) -> ModePosterior:
         return ModePosterior(structure, encoder, build(tensors), state=record)
-
-
-def mode_note(norm: float | None) -> str:
-    """How close to a mode the training ended."""
-    if norm is None:
-        return "the mode was found by minibatches: there is no norm of its gradient."
-    return f"norm of the gradient of the mean loss at the mode: {norm:.2g}."

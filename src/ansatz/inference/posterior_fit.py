@@ -232,3 +232,10 @@ def priors_note(prior: WeightPrior) -> str:
     """The prior in one line."""
     words: Mapping[str, str] = prior.words()
     return "prior: " + ", ".join(f"{name} {law}" for name, law in words.items()) + "."
+
+
+def mode_note(norm: float | None) -> str:
+    """How close to a mode the training ended."""
+    if norm is None:
+        return "the mode was found by minibatches: there is no norm of its gradient."
+    return f"norm of the gradient of the mean loss at the mode: {norm:.2g}."

@@ -74,8 +74,9 @@ def sample(
     References:
         Hoffman and Gelman (2014), The no-U-turn sampler. https://arxiv.org/abs/1111.4246
     """
+    density = gradient or with_gradient(_given(log_density))
     run = start_run(
-        log_density, start, method, gradient, chains=chains, warmup=warmup, draws=draws, thin=thin,
+        density, start, method, chains=chains, warmup=warmup, draws=draws, thin=thin,
         seed=seed, target_accept=target_accept, max_depth=max_depth, metric=metric,
     )  # fmt: skip
     run.go()
@@ -83,10 +84,9 @@ def sample(
 
 
 def start_run(
-    log_density: LogDensity | None,
+    density: Density,
     start: Tensor,
     method: str = "nuts",
-    gradient: Density | None = None,
     *,
     chains: int = 4,
     warmup: int = 1000,
@@ -103,7 +103,6 @@ def start_run(
     ``names`` are those of the parameters, for messages.
     """
     _check(method, warmup=warmup, draws=draws, thin=thin, chains=chains, target=target_accept)
-    density = gradient or with_gradient(_given(log_density))
     start = start.detach().double()
     if start.ndim == 1:
         _check_start(density, start[None], names)

@@ -20,7 +20,7 @@ class SparseRows(NamedTuple):
     Example:
         >>> import torch
         >>> from ansatz.layers import SparseRows
-        >>> x = SparseRows.of(torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]]).to_sparse_csr())
+        >>> x = SparseRows.of(torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]]))
         >>> x @ torch.eye(3)
         tensor([[0., 2., 0.],
                 [1., 0., 3.]])

@@ -355,7 +355,8 @@ def crps_between(distribution: Distribution, y: Tensor, edges: Tensor) -> Tensor
     total = torch.zeros_like(y)
     for a, b in pairwise(ends):
         x = a + (b - a) * nodes  # (16, ...)
-        value = torch.where(x < y, distribution.cdf(x), distribution.log_survival(x).exp())
+        below = distribution.cdf(x)
+        value = torch.where(x < y, below, 1 - below)  # squared, what 1 - F loses is nothing
         total = total + (b - a) * (weights * value**2).sum(0)
     return total
 

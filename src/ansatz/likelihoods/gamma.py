@@ -82,6 +82,12 @@ class GammaDistribution(LogMeanDistribution):
         """a y / mu, the argument of the incomplete gamma functions."""
         return self.shape * y.clamp(min=0) * (-self.log_mean).exp()
 
+    def cdf(self, y: Tensor) -> Tensor:
+        """P(a, a y / mu)."""
+        if torch.is_grad_enabled():
+            return self.log_cdf(y).exp()
+        return elementwise(special.gammainc, self.shape, self._x(y))
+
     def log_cdf(self, y: Tensor) -> Tensor:
         """log P(a, a y / mu), differentiable in y, mu and phi."""
         return log_gammainc(self.shape, self._x(y))

@@ -107,9 +107,16 @@ class Mixture(_Mixing, Distribution):
         """The log of the mean, from the members' logarithms."""
         return self._log_mean(lambda c: c.log_survival(y))
 
+    def _bracket(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """The least and the largest quantile of all members, of mixtures among them too."""
+        found = [
+            c._bracket(q) if isinstance(c, Mixture) else (c.icdf(q),) * 2 for c in self.components
+        ]
+        lowest, highest = (torch.stack(ends) for ends in zip(*found, strict=True))
+        return lowest.min(0).values, highest.max(0).values
+
     def _solve(self, q: Tensor) -> Tensor:
-        bounds = torch.stack([c.icdf(q) for c in self.components])
-        low, high = bounds.min(0).values, bounds.max(0).values
+        low, high = self._bracket(q)
         if self.discrete:
             return _whole(self, q, low, high)
         return _root(self, q, low, high, digits=1e-13)
@@ -126,9 +133,7 @@ class Mixture(_Mixing, Distribution):
             # Several levels at once where rows are few, without much memory where they are many.
             for some in levels.split(max(1, 100_000 // max(y.numel(), 1))):
                 q = some.reshape(-1, *(1,) * y.ndim).expand(-1, *y.shape)
-                bounds = torch.stack([c.icdf(q) for c in self.components])
-                low, high = bounds.min(0).values, bounds.max(0).values
-                found.append(_root(self, q, low, high, digits=1e-2))
+                found.append(_root(self, q, *self._bracket(q), digits=1e-2))
         return torch.cat(found)
 
     @property

@@ -51,6 +51,7 @@ def rank_metrics(
         >>> rank_metrics(torch.tensor([1.0, 2.0, 4.0, 20.0]), at=(1, 10))
         {'mrr': 0.45, 'hits@1': 0.25, 'hits@10': 0.75}
     """
+    ranks = ranks.double()
     mass = torch.ones_like(ranks) if weight is None else weight.to(ranks)
     share = mass / mass.sum()
     found = {"mrr": float((share * ranks.reciprocal()).sum())}

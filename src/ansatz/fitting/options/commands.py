@@ -602,6 +602,7 @@ class TuneOptions(
     TripleOptions,
     TransferOptions,
     AdapterOptions,
+    PosteriorOptions,
     TunedPlaceOptions,
     RunOptions,
     MemoryOptions,

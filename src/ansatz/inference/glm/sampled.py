@@ -53,10 +53,9 @@ def sample_linear(
     target = target_of(plan, job, likelihood, design, terms)
     given = {key: plan.options[key] for key in _OF_RUN if plan.options.get(key) is not None}
     run = start_run(
-        None,
+        target.density,
         target.start,
         name,
-        target.density,
         seed=plan.seed,
         names=[each.name for each in target.coordinates],
         **given,
