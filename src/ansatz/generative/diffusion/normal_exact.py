@@ -68,8 +68,8 @@ class NormalExact(_Walk):
     since :math:`\alpha / \sqrt v = (s^2 + e^{-2\lambda})^{-1/2}`. Each step keeps r constant, or
     extrapolates it by the step before where there are more than 10. With s = 0 the integral is
     :math:`e^\lambda`, and the step is DDIM's. It starts from :math:`N(\alpha\mu, v)`, the
-    distribution of x at the first time if the data are normal, and ends with :math:`x = \mu + s y + r`. Normal data
-    leave no error, however few the steps.
+    distribution of x at the first time if the data are normal, and ends with
+    :math:`x = \mu + s y + r`. Normal data leave no error, however few the steps.
 
     Args:
         process: the noising.
