@@ -118,6 +118,8 @@ def test_sparse_features_are_dense_ones():
     x, w = torch.randn(5, 4) * (torch.rand(5, 4) < 0.4), torch.randn(4, 3)
     assert_close(SparseRows.of(x) @ w, x @ w)
     assert_close(SparseRows.of(x).take_rows(torch.tensor([3, 0])).dense(), x[[3, 0]])
+    x[0] = 0  # a first row without any number
+    assert_close(SparseRows.of(x).dense(), x)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import torch
 from numpy.testing import assert_array_equal
 
 from ansatz import Regressor, networks, outcomes, structures
+from ansatz.data import Graph
+from ansatz.data.batch import all_tensors, take_rows
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Feed
 from ansatz.fitting.job import take
@@ -23,6 +25,11 @@ TABLE.loc[3, "a"] = np.nan
 WORDS = np.array("a good bad film play with no plot and some fine acting".split())
 TEXTS = [" ".join(RNG.choice(WORDS, 9 if k in (2, 7) else 3 + k % 6)) for k in range(N)]
 SIGNALS = [RNG.normal(size=(9 if k in (2, 7) else 2 + k % 5, 3)) for k in range(N)]
+GRAPHS = [  # paths of 2 to 7 nodes
+    Graph.of([[*range(n - 1)], [*range(1, n)]], x=RNG.normal(size=(n, 3)))
+    for n in (2 + k % 6 for k in range(N))
+]
+NETWORK = Graph.of(RNG.integers(0, N, (2, 60)), x=TABLE)
 SAMPLES = {  # structure, and examples as users hand them over
     "numbers": ("vector", RNG.normal(size=(N, 3))),
     "table": ("vector", TABLE),
@@ -30,6 +37,9 @@ SAMPLES = {  # structure, and examples as users hand them over
     "texts": ("sequence", TEXTS),
     "signals": ("sequence", SIGNALS),
     "texts and numbers": ("joined", TABLE.assign(text=TEXTS)),
+    "graphs": ("graph", GRAPHS),
+    "nodes": ("nodes", NETWORK.nodes()),
+    "pairs of nodes": ("node_pairs", NETWORK.pairs([(k, (k + 1) % N) for k in range(N)])),
     "volumes": ("grid", RNG.normal(size=(N, 1, 6, 6, 6)).astype(np.float32)),
 }
 # Of outcomes that are found in x itself: their rows hold outcomes, see test_passages.py.
@@ -50,6 +60,11 @@ def encoder_of(name, X):
 
 def inputs_of(encoder, rows):
     return encoder.inputs(rows, notes=[])
+
+
+def assert_equal(one, other):
+    for a, b in zip(all_tensors(one), all_tensors(other), strict=True):
+        assert torch.equal(a, b)
 
 
 @every_structure
@@ -111,8 +126,7 @@ def test_an_encoder_comes_back_from_json(name, X):
     state = json.loads(json.dumps(encoder.state()))
     again, rows = structures.create(name).load_encoder(state), job_of(name, X).rows
     assert again.spec == encoder.spec and again.dtype == encoder.dtype
-    for one, other in zip(inputs_of(encoder, rows), inputs_of(again, rows), strict=True):
-        assert torch.equal(one, other)
+    assert_equal(inputs_of(encoder, rows), inputs_of(again, rows))
 
 
 @every_sample
@@ -120,8 +134,10 @@ def test_inputs_follow_the_rows_and_fit_the_network(name, X):
     structure, rows = structures.create(name), job_of(name, X).rows
     encoder, recipe = encoder_of(name, X)
     inputs, some = inputs_of(encoder, rows), np.array([7, 2])
-    for whole, part in zip(inputs, inputs_of(encoder, rows[some]), strict=True):
-        torch.testing.assert_close(part, whole[some])
+    whole = take_rows(inputs, torch.from_numpy(some))
+    for one, other in zip(all_tensors(whole), all_tensors(inputs_of(encoder, rows[some])),
+                          strict=True):  # fmt: skip
+        torch.testing.assert_close(one, other)
     for network in (structure.network("row"), structure.linear_network("row")):
         options = structure.network_options(network, recipe, encoder.spec)
         made = networks.create(network, inputs=encoder.spec, outputs=2, **options)
@@ -140,9 +156,9 @@ def test_batches_are_a_pure_function_of_seed_epoch_and_position(name, X):
 
     first, again = batches(1), batches(1)
     for one, other in zip(first, again, strict=True):
-        assert torch.equal(one.inputs[0], other.inputs[0]) and torch.equal(one.index, other.index)
+        assert_equal((one.inputs, one.index), (other.inputs, other.index))
     assert sorted(torch.cat([batch.index for batch in first]).tolist()) == list(range(N))
-    assert torch.equal(batches(1, start=2)[0].inputs[0], first[2].inputs[0])
+    assert_equal(batches(1, start=2)[0].inputs, first[2].inputs)
     orders = [
         torch.cat([b.index for b in found]) for found in (first, batches(2), batches(1, seed=1))
     ]

@@ -28,6 +28,8 @@ def read(row: Row) -> dict[str, Any]:
         return _tagged(paths)
     if row["columns"] == "triples":
         return _triples(paths)
+    if row["columns"] == "graph":
+        return _graph(paths)
     if row["columns"] == "pairs":
         return {"frame": _pairs(paths)}
     if row["name"] == "tinyshakespeare":
@@ -133,6 +135,18 @@ def _triples(paths: list[Path]) -> dict[str, Any]:
     cut = sum(len(frame) for frame in frames[:-1])
     frame = pd.concat(frames, ignore_index=True)
     return {"frame": frame, "splits": split_at(cut, len(frame))}
+
+
+def _graph(paths: list[Path]) -> dict[str, Any]:
+    """One graph with the outcomes of its nodes, or many; outcomes are words."""
+    from ansatz.data.graphs.files import read_npz, read_tu
+
+    found = read_npz(paths[0]) if paths[0].suffix == ".npz" else read_tu(paths[0].parent)
+    assert found.target is not None
+    outcome = found.frame[found.target].astype(str).astype(object)
+    if found.known is not None:
+        outcome = outcome.where(found.known, None)
+    return {"graph": found.graph, "frame": found.frame.assign(**{found.target: outcome})}
 
 
 def _document(path: Path) -> Any:

@@ -17,6 +17,7 @@ from ansatz.registry import Registry
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ansatz.data.graphs import Graph, Graphs
     from ansatz.data.grids import Grids, Masks
 
 
@@ -36,6 +37,7 @@ class Dataset:
         splits: the published splits, as (train, test) row numbers.
         grids: the images or volumes, one per row; None for tables.
         masks: a class for each of their pixels; None where there are none.
+        graph: of which the rows are nodes, or many graphs; None for tables.
 
     Example:
         >>> from ansatz.data import load
@@ -54,6 +56,7 @@ class Dataset:
     splits: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
     grids: "Grids | None" = None
     masks: "Masks | None" = None
+    graph: "Graph | Graphs | None" = None
 
     def __repr__(self) -> str:
         return as_text(*self._facts())

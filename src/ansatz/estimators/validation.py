@@ -57,6 +57,8 @@ def _joined(name: str, first: Any, second: Any) -> Any:
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         first, second = pd.DataFrame(first), pd.DataFrame(second)
     try:
+        if hasattr(first, "followed_by"):
+            return first.followed_by(second)
         if isinstance(first, pd.DataFrame | pd.Series):
             if isinstance(first, pd.DataFrame) and list(first.columns) != list(second.columns):
                 raise ValueError("the columns differ")

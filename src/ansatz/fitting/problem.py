@@ -19,7 +19,14 @@ from ansatz.fitting.job import Job, make_job
 from ansatz.fitting.request import Request
 from ansatz.fitting.task import Task, split_options
 from ansatz.registry import load
-from ansatz.structures.registry import DEFAULT, SEVERAL, claims, recognizers, row_recognizers
+from ansatz.structures.registry import (
+    DEFAULT,
+    SEVERAL,
+    claims,
+    recognizers,
+    row_recognizers,
+    shared,
+)
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -247,7 +254,8 @@ def structure_of(
     """Names the structure of data for a fit; a wrong name suggests the nearest right one."""
     if task in outcomes.on_structure and asked in (None, "auto"):
         return outcomes.on_structure[task]
-    given = [name for option, name in claims.items() if (options or {}).get(option) is not None]
+    own = {option: name for option, name in claims.items() if (options or {}).get(option)}
+    given = [own[option] for option in own if option not in shared] or list(own.values())
     return _structure(asked, given, recognizers, data)
 
 

@@ -19,6 +19,7 @@ from ansatz.fitting.options.commands import (
     TrainingSettings,
     ValidationOptions,
 )
+from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.links import TripleOptions
 from ansatz.fitting.options.option import Declared, Option, declared
@@ -327,6 +328,7 @@ _OWNERS = (
     ),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
     Owner("triples", (TripleOptions,), (), "triples"),
+    Owner("graph", (GraphOptions,), (), "graphs", ("nodes", "node_pairs")),
     Owner("series", (SeriesOptions,), (), "series"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ansatz import inference, likelihoods, networks, outcomes, structures
 from ansatz.errors import ModelError, UsageError
 from ansatz.fitting.contracts.outcome import Outcome
-from ansatz.fitting.contracts.rows import Encoder
+from ansatz.fitting.contracts.rows import Encoder, HoldsTensors
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.model import Model, Trained, estimator_of
 from ansatz.fitting.recalibration import Recalibration
@@ -110,6 +110,9 @@ def save_model(model: Model, folder: str | Path, *, overwrite: bool = False) -> 
         "ansatz.json": encode_json(_specify(model).model_dump(mode="json")),
         "weights.safetensors": model.posterior.tensors(),
     }
+    kept = model.encoder.tensors() if isinstance(model.encoder, HoldsTensors) else {}
+    if kept:  # what predictions of other rows need beside the weights, like a graph
+        files["encoder.safetensors"] = kept
     learned = model.outcome.tensors()
     if learned:
         files["outcome.safetensors"] = learned
@@ -192,6 +195,8 @@ def _rebuild(
     outcome: Outcome = outcomes.create(record.outcome.name)
     outcome.load(record.outcome.state, _outcome_tensors(path, files))
     encoder = structure.load_encoder(record.preprocessing)
+    if "encoder.safetensors" in files and isinstance(encoder, HoldsTensors):
+        encoder.load_tensors(read_tensors(path / "encoder.safetensors"))
     # Any improvement was progress before there was a least one.
     before = {"min_improvement": 0.0}
     recipe = None if record.recipe is None else Recipe.model_validate({**before, **record.recipe})

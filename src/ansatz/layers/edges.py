@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ansatz.layers.ragged import places, rows_of, segment_sum, spread
+from ansatz.layers.ragged import as_rows, places, rows_of, segment_sum, spread
 
 
 class Edges(NamedTuple):
@@ -167,7 +167,7 @@ class Edges(NamedTuple):
             return zeros.index_add(0, self.destination, values)
         if weight is not None and weight.dtype != x.dtype:
             weight = weight.to(x.dtype)
-        flat = x.reshape(len(x), -1)
+        flat = as_rows(x)
         found: Tensor = _Product.apply(flat, weight, *self[:6])
         return found.reshape(self.nodes, *x.shape[1:])
 
@@ -296,7 +296,7 @@ class _Scatter(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, g: Tensor, source: Tensor, order: Tensor, out_offsets: Tensor) -> Tensor:
         ctx.save_for_backward(source, order, out_offsets)
-        found = _bags(g.reshape(len(g), -1), None, order, out_offsets)
+        found = _bags(as_rows(g), None, order, out_offsets)
         return found.reshape(len(out_offsets) - 1, *g.shape[1:])
 
     @staticmethod

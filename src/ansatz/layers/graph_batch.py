@@ -35,7 +35,9 @@ class SparseRows(NamedTuple):
         return cls.from_csr(
             matrix.values(),
             matrix.indices()[1],
-            torch.bincount(matrix.indices()[0], minlength=len(matrix)).cumsum(0),
+            torch.nn.functional.pad(
+                torch.bincount(matrix.indices()[0], minlength=len(matrix)).cumsum(0), (1, 0)
+            ),
             matrix.shape[1],
         )
 
@@ -43,9 +45,7 @@ class SparseRows(NamedTuple):
     def from_csr(
         cls, values: Tensor, columns: Tensor, offsets: Tensor, features: int
     ) -> "SparseRows":
-        """Takes the three arrays of scipy's CSR; ``offsets`` with or without its leading 0."""
-        if not len(offsets) or offsets[0]:
-            offsets = torch.nn.functional.pad(offsets, (1, 0))
+        """Takes the three arrays of scipy's CSR; ``offsets`` begins with 0, one more than rows."""
         counts = (len(offsets) - 1, features)
         columns, offsets = columns.long(), offsets.long()
         return cls(Edges.sorted(columns, rows_of(offsets), counts, values))

@@ -1,5 +1,6 @@
 """Rows of different lengths, one behind the other, and reductions of each."""
 
+import math
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -76,6 +77,11 @@ def places(offsets: Tensor, rows: slice | Tensor) -> tuple[Tensor, Tensor]:
     return shift + torch.arange(len(shift), device=shift.device), found
 
 
+def as_rows(values: Tensor) -> Tensor:
+    """``(N, ...)`` as ``(N, K)``, whether or not there are any."""
+    return values.reshape(len(values), math.prod(values.shape[1:]))
+
+
 def rows_of(offsets: Tensor, count: int | None = None) -> Tensor:
     """The row of each of ``count`` values, ``(N,)``."""
     row = torch.arange(len(offsets) - 1, device=offsets.device)
@@ -135,7 +141,7 @@ def segment_max(values: Tensor, offsets: Tensor) -> Tensor:
         zeros = values.new_zeros(len(offsets) - 1, *values.shape[1:])
         row = _beside(rows_of(offsets), values).expand_as(values)
         return zeros.scatter_reduce(0, row, values, "amax", include_self=False)
-    flat = values.reshape(len(values), -1)
+    flat = as_rows(values)
     if not flat.numel():
         return values.new_zeros(len(offsets) - 1, *values.shape[1:])
     empty = (offsets.diff() == 0).unsqueeze(1)
@@ -213,7 +219,7 @@ class _Spread(torch.autograd.Function):
 
 
 def _sums(values: Tensor, offsets: Tensor) -> Tensor:
-    flat = values.reshape(len(values), -1)
+    flat = as_rows(values)
     if not flat.numel() or not flat.is_floating_point():
         found = flat.new_zeros(len(offsets) - 1, flat.shape[1])
         return found.index_add_(0, rows_of(offsets), flat).reshape(-1, *values.shape[1:])

@@ -95,3 +95,5 @@ from ansatz.networks.triples import DistMult as DistMult
 from ansatz.networks.triples import Dot as Dot
 from ansatz.networks.triples import TailFrequencies as TailFrequencies
 from ansatz.networks.triples import TransE as TransE
+from ansatz.networks.denoising_mlp import DenoisingMLP as DenoisingMLP
+from ansatz.networks.denoising_unet import DenoisingUNet as DenoisingUNet

@@ -14,6 +14,9 @@ registry = Registry(
         "passage": "ansatz.structures.sequence.passage.structure:PassageStructure",
         "series": "ansatz.structures.series.structure:SeriesStructure",
         "triples": "ansatz.structures.triples.structure:TripleStructure",
+        "graph": "ansatz.structures.graph.structure:GraphStructure",
+        "nodes": "ansatz.structures.graph.structure:NodeStructure",
+        "node_pairs": "ansatz.structures.graph.structure:NodePairStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
     },
 )
@@ -23,12 +26,19 @@ claims = {
     "identifier": "sequence",
     "image": "grid",
     "translation": "pairs",
+    "edges": "graph",
+    "smiles": "graph",
 }
+shared = {"identifier"}  # options that other structures have as well: they yield to the others
 recognizers = {
+    "graph": "ansatz.structures.graph.recognition:recognizes_data",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_data",
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "nodes": "ansatz.structures.graph.recognition:recognizes_nodes",
+    "node_pairs": "ansatz.structures.graph.recognition:recognizes_pairs",
+    "graph": "ansatz.structures.graph.recognition:recognizes_rows",
     "joined": "ansatz.structures.joined.recognition:recognizes_rows",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_rows",
     "grid": "ansatz.structures.grid.recognition:recognizes_rows",

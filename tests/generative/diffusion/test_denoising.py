@@ -16,6 +16,7 @@ from ansatz.generative.diffusion import (
     Process,
     ScoreMatching,
     bits_per_dimension,
+    continuous_bound,
     evidence_bound,
     log_density,
 )
@@ -163,6 +164,14 @@ def test_the_evidence_bound_is_below_the_density_and_reaches_it():
         assert gap.mean() > -3 * gap.std() / len(gap) ** 0.5
         gaps.append(gap.mean().item())
     assert gaps[0] > 3 * gaps[1] > 0 and gaps[2] < 0.2
+
+
+def test_the_continuous_bound_is_unbiased_for_the_density_of_normal_data():
+    x = torch.randn(300, 2, generator=torch.Generator().manual_seed(1)) * VARIANCE.sqrt() + MEAN
+    draws = torch.Generator().manual_seed(2)  # places are the same for all rows of a call
+    bounds = [continuous_bound(denoise, PROCESS, x, 10, generator=draws) for _ in range(60)]
+    gap = torch.stack([(log_prob(x) - bound).mean() for bound in bounds])
+    assert -4 * gap.std() / 60**0.5 < gap.mean() < 0.15
 
 
 def test_the_density_by_the_flow_is_that_of_normal_data():

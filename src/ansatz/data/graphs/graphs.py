@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from ansatz.data.graphs.colours import graph_colours
 from ansatz.data.graphs.features import names_of, stack, take
 from ansatz.data.graphs.graph import Graph
+from ansatz.data.graphs.rows import spec_of
 from ansatz.errors import DataError
 from ansatz.layers.ragged import places as _places
+from ansatz.spec import InputSpec
 
 
 class Graphs:
@@ -29,7 +31,6 @@ class Graphs:
         (2, 1 graph: 3 nodes, 2 edges)
     """
 
-    spec = None
     has_features = True
 
     def __init__(
@@ -100,6 +101,19 @@ class Graphs:
         """One of the graphs by itself."""
         return self[[row]].union
 
+    def followed_by(self, other: "Graphs") -> "Graphs":
+        """These graphs and others."""
+        both = [self.graph(k) for k in range(len(self))]
+        texts = None
+        if self.texts is not None and other.texts is not None:
+            texts = np.concatenate([self.texts, other.texts])
+        return Graphs.of([*both, *(other.graph(k) for k in range(len(other)))], texts)
+
+    @property
+    def spec(self) -> InputSpec:
+        """The features before their columns are coded."""
+        return spec_of(self.union, "graphs")
+
     @property
     def sizes(self) -> NDArray[np.int64]:
         """The number of nodes of each graph."""
@@ -108,6 +122,24 @@ class Graphs:
     def content_keys(self, seed: int = 0) -> NDArray[np.uint64]:
         """A hash of each graph: isomorphic graphs with equal features share it."""
         return graph_colours(self.union, self.offsets, seed)
+
+    def isomorphic(self) -> NDArray[np.intp]:
+        """A number for each graph, ``(B,)``: isomorphic ones share it.
+
+        Features of edges count only where more than a tenth of the graphs would share one number
+        without them: bonds of one molecule may be written in several ways.
+
+        Example:
+            >>> from ansatz.data import Graph, Graphs
+            >>> path, again = Graph.of([[0, 1], [1, 2]]), Graph.of([[1, 0], [0, 2]])
+            >>> Graphs.of([path, again]).isomorphic()
+            array([0, 0])
+        """
+        plain = replace(self.union, edges=None)
+        _, place = np.unique(graph_colours(plain, self.offsets), return_inverse=True)
+        if self.union.edges is not None and np.bincount(place).max() > len(self) / 10:
+            _, place = np.unique(self.content_keys(), return_inverse=True)
+        return place
 
     def describe(self) -> dict[str, Any]:
         """The columns of the nodes."""

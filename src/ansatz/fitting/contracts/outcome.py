@@ -190,7 +190,7 @@ class Outcome(Protocol):
         self, structure: "Structure", likelihood: Likelihood, job: "Job", seed: int
     ) -> "tuple[Mapping[str, Posterior], list[str]]":
         """Further simple models to stand beside a network by name, and notes on them."""
-        return {}, []
+        return structure.baselines(likelihood, job, seed)
 
     def constant(
         self, model: "Model", likelihood: Likelihood, learn: "Job", test: "Job"

@@ -1,7 +1,7 @@
 """Examples by position, and the map from them to the inputs of a network."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import torch
@@ -69,4 +69,17 @@ class Encoder(Protocol):
 
     def state(self) -> dict[str, Any]:
         """All of it as JSON; the structure's ``load_encoder`` is the inverse."""
+        ...
+
+
+@runtime_checkable
+class HoldsTensors(Protocol):
+    """What an encoder adds that keeps more than JSON can hold, like the graph of its nodes."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What is saved beside :meth:`Encoder.state`."""
+        ...
+
+    def load_tensors(self, tensors: Mapping[str, Tensor]) -> None:
+        """Takes in what :meth:`tensors` gave."""
         ...

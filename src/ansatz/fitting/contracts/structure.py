@@ -360,6 +360,12 @@ class Structure(Protocol):
         """The linear model to stand beside a network, and notes on its fit; None for none."""
         ...
 
+    def baselines(
+        self, likelihood: Likelihood, job: "Job", seed: int
+    ) -> "tuple[Mapping[str, Posterior], list[str]]":
+        """Further simple models to stand beside a network by name, and notes on them."""
+        return {}, []
+
     def at_once(self, request: "Request") -> "Request":
         """A request whose rows are all read at once; options against that are refused."""
         return request

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
-from ansatz.fitting.options.links import TripleOptions
+from ansatz.fitting.options.links import EdgeColumns, EdgeReading, TripleOptions
 from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
@@ -561,6 +562,7 @@ class FitOptions(
     PairOptions,
     SeriesOptions,
     TripleOptions,
+    GraphOptions,
     TransferOptions,
     AdapterOptions,
     PlaceOptions,
@@ -600,6 +602,7 @@ class TuneOptions(
     PairOptions,
     SeriesOptions,
     TripleOptions,
+    GraphOptions,
     TransferOptions,
     AdapterOptions,
     PosteriorOptions,
@@ -617,7 +620,7 @@ class TuneOptions(
     """
 
 
-class ReadingAgain(FileReading, TableReading, MemoryOptions, total=False):
+class ReadingAgain(FileReading, EdgeReading, EdgeColumns, TableReading, MemoryOptions, total=False):
     """The options of reading data for a prediction."""
 
 

@@ -15,7 +15,23 @@ from ansatz.fitting.options.option import (
 _READ: Any = {"panel": IMAGES, "reader": True}
 
 
-class FileReading(TypedDict, total=False):
+class CorruptReading(TypedDict, total=False):
+    """What becomes of an example that cannot be read."""
+
+    on_corrupt: Annotated[
+        Literal["refuse", "skip"],
+        Option(
+            "Leave out files, or molecules, that cannot be read.",
+            default="refuse",
+            flags=("--skip-corrupt",),
+            reads=bool,
+            parse=lambda skip: "skip" if skip else "refuse",
+            **_READ,
+        ),
+    ]
+
+
+class FileReading(CorruptReading, total=False):
     """The options of files of images, in fits and in predictions."""
 
     pages: Annotated[
@@ -26,17 +42,6 @@ class FileReading(TypedDict, total=False):
             default="auto",
             metavar="images|volume|first",
             reads=str,
-            **_READ,
-        ),
-    ]
-    on_corrupt: Annotated[
-        Literal["refuse", "skip"],
-        Option(
-            "Leave out files that cannot be read.",
-            default="refuse",
-            flags=("--skip-corrupt",),
-            reads=bool,
-            parse=lambda skip: "skip" if skip else "refuse",
             **_READ,
         ),
     ]

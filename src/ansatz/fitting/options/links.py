@@ -8,6 +8,21 @@ from ansatz.fitting.options.vector import TableReading
 _COLUMN: Any = {"panel": GRAPHS, "metavar": "COL", "limits": {"min_length": 1}, "reader": True}
 
 
+class EdgeReading(TypedDict, total=False):
+    """The table of edges."""
+
+    edges: Annotated[
+        str | None,
+        Option(
+            "A table of edges between nodes, which are the rows of the data; its column 'weight' "
+            "weighs them, others describe them. Of series: which ones are neighbours.",
+            panel=GRAPHS,
+            metavar="FILE",
+            reader=True,
+        ),
+    ]
+
+
 class EdgeColumns(TypedDict, total=False):
     """The columns that name both ends of an edge."""
 

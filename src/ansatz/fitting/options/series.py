@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+from ansatz.fitting.options.links import EdgeReading
 from ansatz.fitting.options.option import FORECASTS, Option, whole_numbers, words
 from ansatz.fitting.options.sequence import IdentifierOptions
 from ansatz.fitting.options.vector import TableReading
@@ -10,7 +11,7 @@ from ansatz.fitting.options.vector import TableReading
 _FORECAST: Any = {"panel": FORECASTS, "reader": True}
 
 
-class SeriesOptions(IdentifierOptions, TableReading, total=False):
+class SeriesOptions(EdgeReading, IdentifierOptions, TableReading, total=False):
     """The options of forecasts."""
 
     horizon: Annotated[
@@ -46,12 +47,6 @@ class SeriesOptions(IdentifierOptions, TableReading, total=False):
             parse=words,
             listed=True,
             **_FORECAST,
-        ),
-    ]
-    edges: Annotated[
-        str | None,
-        Option(
-            "A table of neighbouring series, whose history is added.", metavar="FILE", **_FORECAST
         ),
     ]
     parts: Annotated[

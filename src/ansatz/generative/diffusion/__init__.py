@@ -16,6 +16,7 @@ from ansatz.generative.diffusion.sampler import ReverseSDE as ReverseSDE
 from ansatz.generative.diffusion.sampler import Sampler as Sampler
 from ansatz.generative.diffusion.denoising import ScoreMatching as ScoreMatching
 from ansatz.generative.diffusion.density import bits_per_dimension as bits_per_dimension
+from ansatz.generative.diffusion.density import continuous_bound as continuous_bound
 from ansatz.generative.diffusion.sampler import draw as draw
 from ansatz.generative.diffusion.density import evidence_bound as evidence_bound
 from ansatz.generative.diffusion.density import log_density as log_density

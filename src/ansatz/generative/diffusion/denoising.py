@@ -121,9 +121,18 @@ class Denoising(nn.Module):
         return weighted(self.errors(network, x, noise, t, *given), batch.weight)
 
     def errors(
-        self, network: nn.Module, x: Tensor, noise: Tensor, t: Tensor, *given: Tensor
+        self,
+        network: nn.Module,
+        x: Tensor,
+        noise: Tensor,
+        t: Tensor,
+        *given: Tensor | None,
+        counted: Tensor | None = None,
     ) -> Tensor:
-        """Computes the weighted mean square of each row, at given times and noise."""
+        """Computes the weighted mean square of each row, at given times and noise.
+
+        ``counted`` marks the numbers whose errors count; all of them by default.
+        """
         process = self.process
         seen = process.add_noise(x, noise, t)
         output = network(seen, clock(process, t).to(x.dtype), *given)
@@ -136,7 +145,11 @@ class Denoising(nn.Module):
         else:
             error = broadcast(process.sigma(t), x) * output + noise
             factor = torch.ones_like(t)
-        square: Tensor = error.flatten(1).square().mean(1)
+        if counted is None:
+            square: Tensor = error.flatten(1).square().mean(1)
+        else:
+            count = counted.flatten(1).sum(1).clamp(min=1)
+            square = torch.where(counted, error, 0).flatten(1).square().sum(1) / count
         if self.weight == "simple":
             return square
         return square * (factor * self._weight(t)).to(square)

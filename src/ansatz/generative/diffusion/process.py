@@ -262,14 +262,22 @@ class Process:
             found = [float(each) for each in whole]
         return [*found, 0.0]
 
+    def times_at(self, log_snr: Sequence[float], *, last: float | None = None) -> list[float]:
+        """The times of given log signal-to-noise ratios, by interpolation; T steps round later."""
+        low = (1e-5 if self.steps is None else 1.0) if last is None else float(last)
+        if self.steps is None:  # closer near the data, where the ratio changes most
+            grid = low + (1 - low) * torch.linspace(1, 0, 20_001, dtype=torch.float64) ** 2
+        else:
+            grid = torch.arange(self.steps, int(low) - 1, -1, dtype=torch.float64)
+        found: list[float] = np.interp(log_snr, self.log_snr(grid).numpy(), grid.numpy()).tolist()
+        return found
+
     def _even_in_snr(self, count: int, last: float | None) -> list[float]:
         low = (1e-3 if self.steps is None else 1.0) if last is None else float(last)
-        points = 10_001 if self.steps is None else int(self.end - low) + 1
-        grid = torch.linspace(float(self.end), low, points, dtype=torch.float64)
-        level = self.log_snr(grid).numpy()  # grows along the grid
-        first = level[1] if np.isinf(level[0]) else level[0]
-        wanted = np.linspace(first, level[-1], count)
-        return [float(self.end), *np.interp(wanted[1:], level, grid.numpy()).tolist()]
+        near = self.end * (1 - 1e-4) if self.steps is None else self.end - 1
+        first = float(self.log_snr(self.end if self.terminal_snr > 0 else near))
+        wanted = np.linspace(first, float(self.log_snr(low)), count)
+        return [float(self.end), *self.times_at(wanted[1:].tolist())]
 
     def _before(self, t: Time, s: Time | None) -> Time:
         if s is not None:

@@ -1,0 +1,1 @@
+"""Graphs, and the nodes and pairs of nodes of one."""
