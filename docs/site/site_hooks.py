@@ -20,7 +20,8 @@ SECTIONS = {
     "Start": ("install", "ten-minutes"),
     "Guides": (
         "tables", "images", "text", "language-models", "tags", "translation", "forecasts", "links",
-        "diffusion", "registration", "segmentation", "volumes", "likelihoods", "survival", "rankings",
+        "diffusion", "registration",
+        "segmentation", "volumes", "likelihoods", "survival", "rankings",
         "linear-models", "ensembles", "gaussian-processes", "sampling", "report",
         "diagnostics", "attribution", "compare",
         "tune", "augmentation",
