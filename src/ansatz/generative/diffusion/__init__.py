@@ -10,7 +10,6 @@ from ansatz.generative.diffusion.sampler import Heun as Heun
 from ansatz.generative.diffusion.normal_exact import Moments as Moments
 from ansatz.generative.diffusion.denoising import NetworkDenoiser as NetworkDenoiser
 from ansatz.generative.diffusion.normal_exact import NormalExact as NormalExact
-from ansatz.generative.diffusion.process import Posterior as Posterior
 from ansatz.generative.diffusion.process import Process as Process
 from ansatz.generative.diffusion.sampler import ReverseSDE as ReverseSDE
 from ansatz.generative.diffusion.sampler import Sampler as Sampler

@@ -28,6 +28,13 @@ class Registered(NamedTuple):
         displacement: in pixels, ``(B, d, *size)``.
         inverse: the displacement of the inverse map.
         velocity: whose integral both are.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.generative.registration import Registered
+        >>> shift = torch.full((1, 2, 5, 5), 0.5)
+        >>> Registered(torch.zeros(1, 1, 5, 5), shift, -shift, shift).folding
+        0.0
     """
 
     warped: Tensor
