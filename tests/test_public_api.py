@@ -42,6 +42,7 @@ PACKAGES = (
     "ansatz.structures",
     "ansatz.symmetry",
     "ansatz.theory",
+    "ansatz.theory.graphs",
     "ansatz.training",
     "ansatz.tuning",
 )
