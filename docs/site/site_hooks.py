@@ -22,7 +22,7 @@ SECTIONS = {
         "tables", "images", "text", "language-models", "tags", "translation", "forecasts", "links",
         "diffusion", "registration",
         "segmentation", "volumes", "likelihoods", "survival", "rankings",
-        "linear-models", "ensembles", "gaussian-processes", "sampling", "report",
+        "linear-models", "ensembles", "gaussian-processes", "sampling", "bayesian-models", "report",
         "diagnostics", "attribution", "compare",
         "tune", "augmentation",
         "symmetry", "scale", "export", "cli",
