@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from ansatz.data.batch import Batch
 from ansatz.errors import NumericalError, UsageError
-from ansatz.training.gradient_step import align_state, load_optimizer
+from ansatz.training.gradient_step import align_state
+from ansatz.training.loop_state import load_optimizer
 from ansatz.training.objectives import Loss, evaluate_batch
 
 Mode = Literal["alternating", "simultaneous", "extragradient"]
