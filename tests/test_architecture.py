@@ -47,6 +47,7 @@ ALLOWED["report"] = PIPELINE | {"generative", "figures", "attribution"}  # never
 # A model offers its own report: the method imports what draws it when it is called.
 ALLOWED["estimators"] = PIPELINE | {"generative", "report"}
 ALLOWED["onnx"] = PIPELINE
+ALLOWED["generative"] = PIPELINE
 ALLOWED["tuning"] = PIPELINE | {"report", "estimators"}
 ALLOWED["diagnostics"] = set()  # names its modules, which are imported when they are used
 # What measures and what faces the user may import all of it; nobody imports the command line.

@@ -21,6 +21,8 @@ PACKAGES = (
     "ansatz.figures",
     "ansatz.fitting",
     "ansatz.generative",
+    "ansatz.generative.diffusion",
+    "ansatz.generative.registration",
     "ansatz.inference",
     "ansatz.inference.samplers",
     "ansatz.kernels",
