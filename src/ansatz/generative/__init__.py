@@ -7,6 +7,4 @@ from ansatz.generative.registry import registry as registry
 from ansatz.generative.contract import Examples as Examples
 from ansatz.generative.contract import Generator as Generator
 from ansatz.generative.normal_law import NormalLaw as NormalLaw
-"""Models of x itself."""
-
 from ansatz.generative.diffusion.process import Process as Process
