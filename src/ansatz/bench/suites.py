@@ -66,6 +66,7 @@ SUITES = {
     ),
     "quality-generative": Suite(
         "generative_quality", "quality_generative", "densities, synthetic tables, imputation", False
+    ),
     "speed-molecules": Suite(
         "molecules", "speed_molecules", "pairs of 20,000 atoms beside ASE and matscipy", False
     ),
