@@ -18,8 +18,11 @@ def test_pairs_are_raced_beside_the_peers_that_are_there(monkeypatch):
 
 
 def test_the_bars_are_those_of_water():
-    row = {"force_rmse": 0.05, "energy_rmse": 5e-4, "zero_forces": 0.8, "seed": 0, "commit": "x", "steps": 10,
-           "processor_seconds": 60.0, "seconds": 70.0, "parameters": 7, "drift": 2.0}  # fmt: skip
+    row = {
+        "force_rmse": 0.05, "energy_rmse": 5e-4, "zero_forces": 0.8, "drift": 2.0,
+        "seed": 0, "commit": "x", "steps": 10, "parameters": 7,
+        "processor_seconds": 60.0, "seconds": 70.0,
+    }  # fmt: skip
     forces, energy, minutes, drift = bench._findings("water", [row])
     assert (forces.ours, energy.ours, minutes.ours, drift.ours) == (0.05, 0.5, 1.0, 2.0)
     assert forces.holds and energy.holds and minutes.holds and not drift.holds
