@@ -91,7 +91,8 @@ def _citations(options: BenchOptions, name: str, kind: str) -> list[Finding]:
         from torch_geometric.utils import to_torch_csr_tensor
 
         share = settings["dropout"]
-        more: dict[str, Any] = {"gcn": {"cached": True}, "gat": {"heads": 8}}.get(kind, {})
+        options_of: dict[str, dict[str, Any]] = {"gcn": {"cached": True}, "gat": {"heads": 8}}
+        more = options_of.get(kind, {})
         model = getattr(models, "GraphSAGE" if kind == "graphsage" else kind.upper())
         graphs = {"edge_index" if by_matrix else PEER: data.edge_index}
         if by_matrix:
