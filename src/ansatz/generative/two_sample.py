@@ -103,7 +103,7 @@ def two_sample_auc(real: Any, drawn: Any, *, seed: int = 0) -> Share:
 
 
 def area_error(area: float, first: int, second: int) -> float:
-    """The standard error of an area under the ROC curve from the number of rows (Hanley and McNeil)."""
+    """The standard error of an area under the ROC curve (Hanley and McNeil)."""
     a, b = area / (2 - area), 2 * area**2 / (1 + area)
     total = area * (1 - area) + (first - 1) * (a - area**2) + (second - 1) * (b - area**2)
     return float(np.sqrt(max(total, 0.0) / max(first * second, 1)))
