@@ -70,7 +70,7 @@ def _design(network: Any, inputs: Any) -> csr_matrix:
     from scipy.sparse import hstack
 
     row, number, z = (each.numpy() for each in network.design(*inputs))
-    count = len(inputs[0])
+    count = count_rows(inputs)
     z_matrix = csr_matrix((z, (row, number)), shape=(count, network.size))
     return csr_matrix(hstack([z_matrix, np.ones((count, 1))]))
 
