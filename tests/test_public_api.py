@@ -20,6 +20,9 @@ PACKAGES = (
     "ansatz.estimators",
     "ansatz.figures",
     "ansatz.fitting",
+    "ansatz.generative",
+    "ansatz.generative.diffusion",
+    "ansatz.generative.registration",
     "ansatz.inference",
     "ansatz.inference.samplers",
     "ansatz.kernels",
@@ -39,6 +42,7 @@ PACKAGES = (
     "ansatz.structures",
     "ansatz.symmetry",
     "ansatz.theory",
+    "ansatz.theory.graphs",
     "ansatz.training",
     "ansatz.tuning",
 )

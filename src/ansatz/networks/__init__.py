@@ -32,6 +32,9 @@ from ansatz.networks.summary import LayerRow as LayerRow
 from ansatz.networks.summary import Summary as Summary
 from ansatz.networks.summary import summary as summary
 from ansatz.networks.alexnet import AlexNet as AlexNet
+from ansatz.networks.deeppot import DeepPot as DeepPot
+from ansatz.networks.element_counts import ElementCounts as ElementCounts
+from ansatz.networks.schnet import SchNet as SchNet
 from ansatz.networks.densenet import DenseLayer as DenseLayer
 from ansatz.networks.densenet import DenseNet121 as DenseNet121
 from ansatz.networks.googlenet import GoogLeNet as GoogLeNet
@@ -95,6 +98,8 @@ from ansatz.networks.triples import DistMult as DistMult
 from ansatz.networks.triples import Dot as Dot
 from ansatz.networks.triples import TailFrequencies as TailFrequencies
 from ansatz.networks.triples import TransE as TransE
+from ansatz.networks.denoising_mlp import DenoisingMLP as DenoisingMLP
+from ansatz.networks.denoising_unet import DenoisingUNet as DenoisingUNet
 from ansatz.networks.deepsets import DeepSets as DeepSets
 from ansatz.networks.deepsets import LinearSet as LinearSet
 from ansatz.networks.pine import Pine as Pine
