@@ -39,7 +39,7 @@ ALLOWED = {
 }
 BELOW = BUILDING | {"networks", "training", "linear"}
 ALLOWED["fitting"] = BELOW | AXES
-ALLOWED |= dict.fromkeys(AXES, BELOW | AXES | {"symmetry", "kernels", "fitting"})
+ALLOWED |= dict.fromkeys(AXES, BELOW | AXES | {"symmetry", "kernels", "fitting", "theory"})
 PIPELINE = ALLOWED["structures"]
 ALLOWED["report"] = PIPELINE | {"figures", "attribution"}  # never an estimator
 # A model offers its own report: the method imports what draws it when it is called.
