@@ -18,8 +18,8 @@ class RowNoise(nn.Module):
         q(w_j) = N\big(w^0_j + s a_\ell \mu_j,\; s^2 a_\ell^2 e^{2 \delta_j}\big)
 
     with :math:`a_\ell` the root mean square of the weights of layer l. Inside :meth:`noise` each
-    row of a batch has weights of its own: the outputs of a linear map are drawn, which has the same
-    law where a map meets one vector of each row (local reparameterisation). Only such maps are
+    row of a batch has weights of its own: the outputs of a linear map are drawn, which is the same
+    where a map meets one vector of each row (local reparameterisation). Only such maps are
     random; convolutions, whose weights a row meets many times, stay those of the prior.
 
     Args:
