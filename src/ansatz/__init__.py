@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ansatz.estimators.tagger import Tagger as Tagger
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
     from ansatz.estimators.translator import Translator as Translator
+    from ansatz.inference.certificate import bound as bound
     from ansatz.onnx.export import export as export
     from ansatz.report.compare import compare as compare
     from ansatz.symmetry.certificate import certify as certify
@@ -42,6 +43,7 @@ _NAMES = (
     *("fit", "load"),
 )
 _ELSEWHERE = {
+    "bound": "inference.certificate",
     "certify": "symmetry",
     "compare": "report.compare",
     "export": "onnx",

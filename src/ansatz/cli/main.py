@@ -19,6 +19,7 @@ import typer
 
 from ansatz import __version__
 from ansatz.cli.bench import bench
+from ansatz.cli.bound import bound
 from ansatz.cli.certify import certify
 from ansatz.cli.compare import compare
 from ansatz.cli.data import app as data_app
@@ -92,6 +93,7 @@ for _name, _function in (
     ("tune", tune),
     ("report", report),
     ("certify", certify),
+    ("bound", bound),
     ("export", export),
     ("generate", generate),
     ("inspect", inspect),

@@ -17,6 +17,7 @@ registry = Registry(
         "gp": "ansatz.inference.gp:GaussianProcess",
         "nngp": "ansatz.inference.wide:NNGP",
         "ntk": "ansatz.inference.wide:NTK",
+        "pac_bayes": "ansatz.inference.pac_bayes:PacBayes",
         "mh": "ansatz.inference.mcmc:MetropolisHastings",
         "mala": "ansatz.inference.mcmc:Mala",
         "hmc": "ansatz.inference.mcmc:HamiltonianMonteCarlo",

@@ -137,6 +137,7 @@ class InferenceSettings(PosteriorOptions, total=False):
     cycles: Annotated[int, Option("Cycles of the step size of sgld and sghmc: 4.")]
     curvature: Annotated[str, Option("Of laplace: kron, full or diag.")]
     subset: Annotated[str, Option("Weights that laplace is about: all, or those of the last map.")]
+    prior_share: Annotated[float, Option("Rows that learn the prior of pac_bayes: 0.5.")]
     samples: Annotated[int, Option("Draws of dropout, swag, vi and laplace: 100.")]
 
 
