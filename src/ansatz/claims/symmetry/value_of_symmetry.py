@@ -66,14 +66,14 @@ def train(
     kind: str, x: torch.Tensor, y: torch.Tensor, steps: int, generator: torch.Generator
 ) -> Any:
     """A network of a kind after some steps of Adam in batches of 50."""
-    points, made = x.shape[1], {"generator": generator}
+    points, g = x.shape[1], generator
     network: Any
     if kind == "invariant":
-        network = InvariantPoints(3, len(NAMES), widths=(64, 64), head=(64,), knots=24, **made)
+        network = InvariantPoints(3, len(NAMES), widths=(64, 64), head=(64,), knots=24, generator=g)
     elif kind == "T-Net":
-        network = PointNet(3, len(NAMES), width=8, dropout=0.0, **made)
+        network = PointNet(3, len(NAMES), width=8, dropout=0.0, generator=g)
     else:
-        network = MLP(3 * points, len(NAMES), widths=(128, 128), **made)
+        network = MLP(3 * points, len(NAMES), widths=(128, 128), generator=g)
     optimizer = torch.optim.Adam(network.parameters(), 3e-3)
     for _ in range(steps):
         rows = torch.randint(len(x), (50,), generator=generator)
