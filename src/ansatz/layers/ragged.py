@@ -84,6 +84,9 @@ def as_rows(values: Tensor) -> Tensor:
 
 def rows_of(offsets: Tensor, count: int | None = None) -> Tensor:
     """The row of each of ``count`` values, ``(N,)``."""
+    if count is not None and (torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling()):
+        place = torch.arange(count, device=offsets.device).unsqueeze(1)
+        return (place >= offsets[1:]).sum(1)  # its length does not depend on values
     row = torch.arange(len(offsets) - 1, device=offsets.device)
     return row.repeat_interleave(offsets.diff(), output_size=count)
 
@@ -107,7 +110,7 @@ def segment_sum(values: Tensor, offsets: Tensor) -> Tensor:
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
         return values.new_zeros(len(offsets) - 1, *values.shape[1:]).index_add(
-            0, rows_of(offsets), values
+            0, rows_of(offsets, len(values)), values
         )
     found: Tensor = _Sum.apply(values, offsets)
     return found
@@ -138,9 +141,10 @@ def segment_max(values: Tensor, offsets: Tensor) -> Tensor:
         tensor([-1.,  0., -2.])
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
-        zeros = values.new_zeros(len(offsets) - 1, *values.shape[1:])
-        row = _beside(rows_of(offsets), values).expand_as(values)
-        return zeros.scatter_reduce(0, row, values, "amax", include_self=False)
+        least = values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
+        row = _beside(rows_of(offsets, len(values)), values).expand_as(values)
+        most = least.scatter_reduce(0, row, values, "amax")
+        return torch.where(most == -torch.inf, 0, most)
     flat = as_rows(values)
     if not flat.numel():
         return values.new_zeros(len(offsets) - 1, *values.shape[1:])
@@ -174,7 +178,7 @@ def spread(values: Tensor, offsets: Tensor, count: int | None = None) -> Tensor:
         tensor([5., 7., 7.])
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
-        return values[rows_of(offsets)]
+        return values[rows_of(offsets, count)]
     found: Tensor = _Spread.apply(values, offsets, count)
     return found
 

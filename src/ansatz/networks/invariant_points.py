@@ -110,6 +110,8 @@ class InvariantPoints(nn.Module):
         lengths, count = offsets.diff(), len(points)
         row = rows_of(offsets, count)
         partners = lengths[row]  # of each point: all points of its cloud
+        if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
+            return self._all_distances(points, row) / partners.unsqueeze(1)
         ends = torch.cat([partners.new_zeros(1), partners.cumsum(0)])
         first = torch.arange(count, device=points.device).repeat_interleave(partners)
         place = torch.arange(len(first), device=points.device) - ends[:-1][first]
@@ -124,6 +126,14 @@ class InvariantPoints(nn.Module):
         found = points.new_zeros(count * self.knots)
         found = found.index_add(0, slot, 1 - share).index_add(0, slot + 1, share)
         return found.reshape(count, self.knots) / partners.unsqueeze(1)
+
+    def _all_distances(self, points: Tensor, row: Tensor) -> Tensor:
+        """The sums of the hat functions, by pairs of all points: no length depends on values."""
+        square = (points.unsqueeze(1) - points.unsqueeze(0)).square().sum(2)
+        level = (square.sqrt() / self.spacing).clamp(max=self.knots - 1 - 1e-6)
+        own = (row.unsqueeze(1) == row).to(points.dtype)
+        hats = [((1 - (level - r).abs()).clamp(min=0) * own).sum(1) for r in range(self.knots)]
+        return torch.stack(hats, 1)
 
     def forward(
         self,

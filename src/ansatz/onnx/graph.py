@@ -139,13 +139,17 @@ def trace(served: ServedModel) -> "onnx.ModelProto":
     example = served.example()
     steps = {1: torch.export.Dim(STEPS, min=3, max=served.steps)} if served.steps > 3 else {}
 
-    def free(value: Tensor) -> dict[int, Any]:
-        return {0: rows, **(steps if value.ndim > 1 else {})}
+    named = {each.axis for each in served.inputs} - {ROWS, f"{ROWS} + 1"}
+    first = {ROWS: rows, f"{ROWS} + 1": rows + 1}
+    first |= {name: torch.export.Dim(name) for name in sorted(named)}
+
+    def free(value: Tensor, given: Input) -> dict[int, Any]:
+        return {0: first[given.axis], **(steps if value.ndim > 1 else {})}
 
     with torch.no_grad(), quiet():
         try:
             program = torch.export.export(
-                served, example, dynamic_shapes={"values": tuple(map(free, example))}
+                served, example, dynamic_shapes={"values": tuple(map(free, example, served.inputs))}
             )
             program = program.run_decompositions(replacements())
             made = torch.onnx.export(
