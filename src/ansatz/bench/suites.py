@@ -44,6 +44,9 @@ SUITES = {
     "speed-sequences": Suite(
         "sequences", "speed_sequences", "minGRU, long sequences, variants of the LSTM", False
     ),
+    "speed-graphs": Suite(
+        "graphs", "speed_graphs", "graph networks on citations and on 4 M edges, beside PyG", False
+    ),
     "speed-forecast": Suite("forecasts", "speed_forecast", "300 steps of window and mingru", False),
     "quality-forecast": Suite(
         "forecasts", "quality_forecast", "ETTh1, influenza, bicycles, three seeds", False
@@ -63,6 +66,12 @@ SUITES = {
     "quality-tags": Suite("tag_quality", "quality_tags", "UPOS of ud-ewt, three seeds", False),
     "quality-translation": Suite(
         "translation", "quality_translation", "Multi30k: BLEU in 6 and in 60 minutes", False
+    ),
+    "speed-molecules": Suite(
+        "molecules", "speed_molecules", "pairs of 20,000 atoms beside ASE and matscipy", False
+    ),
+    "quality-molecules": Suite(
+        "molecules", "quality_molecules", "forces of liquid water, three seeds", False
     ),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False

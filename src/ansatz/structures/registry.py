@@ -20,6 +20,7 @@ registry = Registry(
         "nodes": "ansatz.structures.graph.structure:NodeStructure",
         "node_pairs": "ansatz.structures.graph.structure:NodePairStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
+        "molecule": "ansatz.structures.molecule.structure:MoleculeStructure",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
@@ -33,6 +34,7 @@ claims = {
 }
 shared = {"identifier"}  # options that other structures have as well: they yield to the others
 recognizers = {
+    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
     "points": "ansatz.data.points.recognition:is_points",
     "set": "ansatz.data.sets.recognition:are_sets",
     "graph": "ansatz.structures.graph.recognition:recognizes_data",
@@ -40,6 +42,7 @@ recognizers = {
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
     "points": "ansatz.data.points.recognition:are_clouds",
     "set": "ansatz.data.sets.recognition:are_sets",
     "nodes": "ansatz.structures.graph.recognition:recognizes_nodes",
