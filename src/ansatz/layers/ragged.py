@@ -109,8 +109,8 @@ def segment_sum(values: Tensor, offsets: Tensor) -> Tensor:
         tensor([1., 0., 5.])
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
-        return values.new_zeros(len(offsets) - 1, *values.shape[1:]).index_add(
-            0, rows_of(offsets, len(values)), values
+        return values.new_zeros(offsets.shape[0] - 1, *values.shape[1:]).index_add(
+            0, rows_of(offsets, values.shape[0]), values
         )
     found: Tensor = _Sum.apply(values, offsets)
     return found
@@ -141,8 +141,8 @@ def segment_max(values: Tensor, offsets: Tensor) -> Tensor:
         tensor([-1.,  0., -2.])
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
-        least = values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
-        row = _beside(rows_of(offsets, len(values)), values).expand_as(values)
+        least = values.new_full((offsets.shape[0] - 1, *values.shape[1:]), -torch.inf)
+        row = _beside(rows_of(offsets, values.shape[0]), values).expand_as(values)
         most = least.scatter_reduce(0, row, values, "amax")
         return torch.where(most == -torch.inf, 0, most)
     flat = as_rows(values)
@@ -164,12 +164,12 @@ def segment_largest(values: Tensor, offsets: Tensor) -> Tensor:
         tensor([-1., -inf, -2.])
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
-        lowest = values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
-        row = _beside(rows_of(offsets), values).expand_as(values)
+        lowest = values.new_full((offsets.shape[0] - 1, *values.shape[1:]), -torch.inf)
+        row = _beside(rows_of(offsets, values.shape[0]), values).expand_as(values)
         return lowest.scatter_reduce(0, row, values.detach(), "amax")
     flat = as_rows(values.detach())
     if not flat.numel():
-        return values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
+        return values.new_full((offsets.shape[0] - 1, *values.shape[1:]), -torch.inf)
     found = torch.segment_reduce(flat, "max", offsets=offsets, axis=0)
     return found.reshape(-1, *values.shape[1:])
 
@@ -184,8 +184,8 @@ def segment_softmax(values: Tensor, offsets: Tensor) -> Tensor:
         tensor([1.0000, 0.5000, 0.5000])
     """
     largest = segment_largest(values, offsets)
-    scores = (values - spread(largest, offsets, len(values))).exp()
-    return scores / spread(segment_sum(scores, offsets), offsets, len(values))
+    scores = (values - spread(largest, offsets, values.shape[0])).exp()
+    return scores / spread(segment_sum(scores, offsets), offsets, values.shape[0])
 
 
 def spread(values: Tensor, offsets: Tensor, count: int | None = None) -> Tensor:

@@ -13,7 +13,6 @@ from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.spec import InputSpec
 
-
 ROWS = "N"  # the name of the axis of the rows
 
 
