@@ -63,12 +63,12 @@ def measure(generator: torch.Generator, *, elements: int = 6) -> Finding:
 
 
 def beta_bernoulli(total: int, count: int, a: float, b: float) -> float:
-    """The difference of log normalisers of beta laws."""
+    """The difference of log normalisers of beta distributions."""
     return float(betaln(a + total, b + count - total) - betaln(a, b))
 
 
 def gamma_poisson(total: int, count: int, a: float, b: float) -> float:
-    """The difference of log normalisers of gamma laws."""
+    """The difference of log normalisers of gamma distributions."""
     new = gammaln(a + total) - (a + total) * math.log(b + count)
     return float(new - gammaln(a) + a * math.log(b))
 

@@ -95,7 +95,7 @@ claim = Claim(
     title="Exchangeable is a mixture of independent",
     statement=(
         "The probability of an infinite exchangeable sequence is a mixture of those of independent "
-        "ones: Polya's urn is a mixture of coins with a beta law. It fails for finite sequences: "
+        "ones: Polya's urn is a mixture of coins with a beta prior. It fails for finite sequences: "
         "two cards of a deck of two are exchangeable, and their covariance is negative."
     ),
     formula=r"p(x_1, \dots, x_M) = \int \prod_i p(x_i \mid \theta) \, p(\theta) \, d\theta",
