@@ -60,6 +60,9 @@ SUITES = {
     "quality-language": Suite(
         "language", "quality_language", "tiny Shakespeare, three seeds", False
     ),
+    "quality-points": Suite(
+        "points", "quality_points", "ten solids in any pose, 1,000 clouds of 128 points", False
+    ),
     "quality-tags": Suite("tag_quality", "quality_tags", "UPOS of ud-ewt, three seeds", False),
     "quality-translation": Suite(
         "translation", "quality_translation", "Multi30k: BLEU in 6 and in 60 minutes", False

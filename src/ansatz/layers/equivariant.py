@@ -64,4 +64,4 @@ class EquivariantLinear(nn.Module):
                 f"sets, got {tuple(x.shape)}."
             )
         pooled = self.all(segment_reduce(x, offsets, self.pool))  # (B, K)
-        return self.own(x) + spread(pooled, offsets, len(x))
+        return self.own(x) + spread(pooled, offsets, x.shape[0])

@@ -84,6 +84,9 @@ def as_rows(values: Tensor) -> Tensor:
 
 def rows_of(offsets: Tensor, count: int | None = None) -> Tensor:
     """The row of each of ``count`` values, ``(N,)``."""
+    if count is not None and (torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling()):
+        place = torch.arange(count, device=offsets.device).unsqueeze(1)
+        return (place >= offsets[1:]).sum(1)  # its length does not depend on values
     row = torch.arange(len(offsets) - 1, device=offsets.device)
     return row.repeat_interleave(offsets.diff(), output_size=count)
 
@@ -106,8 +109,8 @@ def segment_sum(values: Tensor, offsets: Tensor) -> Tensor:
         tensor([1., 0., 5.])
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
-        return values.new_zeros(len(offsets) - 1, *values.shape[1:]).index_add(
-            0, rows_of(offsets), values
+        return values.new_zeros(offsets.shape[0] - 1, *values.shape[1:]).index_add(
+            0, rows_of(offsets, values.shape[0]), values
         )
     found: Tensor = _Sum.apply(values, offsets)
     return found
@@ -138,9 +141,10 @@ def segment_max(values: Tensor, offsets: Tensor) -> Tensor:
         tensor([-1.,  0., -2.])
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
-        zeros = values.new_zeros(len(offsets) - 1, *values.shape[1:])
-        row = _beside(rows_of(offsets), values).expand_as(values)
-        return zeros.scatter_reduce(0, row, values, "amax", include_self=False)
+        least = values.new_full((offsets.shape[0] - 1, *values.shape[1:]), -torch.inf)
+        row = _beside(rows_of(offsets, values.shape[0]), values).expand_as(values)
+        most = least.scatter_reduce(0, row, values, "amax")
+        return torch.where(most == -torch.inf, 0, most)
     flat = as_rows(values)
     if not flat.numel():
         return values.new_zeros(len(offsets) - 1, *values.shape[1:])
@@ -160,12 +164,12 @@ def segment_largest(values: Tensor, offsets: Tensor) -> Tensor:
         tensor([-1., -inf, -2.])
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
-        lowest = values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
-        row = _beside(rows_of(offsets), values).expand_as(values)
+        lowest = values.new_full((offsets.shape[0] - 1, *values.shape[1:]), -torch.inf)
+        row = _beside(rows_of(offsets, values.shape[0]), values).expand_as(values)
         return lowest.scatter_reduce(0, row, values.detach(), "amax")
     flat = as_rows(values.detach())
     if not flat.numel():
-        return values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
+        return values.new_full((offsets.shape[0] - 1, *values.shape[1:]), -torch.inf)
     found = torch.segment_reduce(flat, "max", offsets=offsets, axis=0)
     return found.reshape(-1, *values.shape[1:])
 
@@ -180,8 +184,8 @@ def segment_softmax(values: Tensor, offsets: Tensor) -> Tensor:
         tensor([1.0000, 0.5000, 0.5000])
     """
     largest = segment_largest(values, offsets)
-    scores = (values - spread(largest, offsets, len(values))).exp()
-    return scores / spread(segment_sum(scores, offsets), offsets, len(values))
+    scores = (values - spread(largest, offsets, values.shape[0])).exp()
+    return scores / spread(segment_sum(scores, offsets), offsets, values.shape[0])
 
 
 def spread(values: Tensor, offsets: Tensor, count: int | None = None) -> Tensor:
@@ -194,7 +198,7 @@ def spread(values: Tensor, offsets: Tensor, count: int | None = None) -> Tensor:
         tensor([5., 7., 7.])
     """
     if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
-        return values[rows_of(offsets)]
+        return values[rows_of(offsets, count)]
     found: Tensor = _Spread.apply(values, offsets, count)
     return found
 

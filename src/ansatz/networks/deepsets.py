@@ -116,7 +116,7 @@ class DeepSets(nn.Module):
             h = self.activation(layer(h, offsets) if self.each else layer(h))
         pooled = torch.cat([self.pool(h, offsets), own], 1)
         if self.each:
-            pooled = torch.cat([h, spread(pooled, offsets, len(h))], 1)
+            pooled = torch.cat([h, spread(pooled, offsets, h.shape[0])], 1)
             pooled = pooled if chosen is None else pooled[chosen]
         for layer in self.head:
             pooled = layer(pooled)
@@ -175,7 +175,7 @@ class LinearSet(nn.Module):
         x, offsets, own, _ = self.inputs(values, offsets, codes, beside)
         found = torch.cat([segment_mean(x, offsets), own], 1)
         if self.each:
-            found = torch.cat([x, spread(found, offsets, len(x))], 1)
+            found = torch.cat([x, spread(found, offsets, x.shape[0])], 1)
             found = found if chosen is None else found[chosen]
         return found
 

@@ -100,16 +100,20 @@ class InvariantPoints(nn.Module):
 
     def begin(self, values: Tensor, offsets: Tensor, *others: Tensor, slopes: Tensor) -> None:
         """Puts the last knot at twice the largest radius of a training cloud."""
-        middle = spread(segment_mean(values[:, :3], offsets), offsets, len(values))
-        radius = (values[:, :3] - middle).norm(dim=1).max() if len(values) else values.new_ones(())
+        middle = spread(segment_mean(values[:, :3], offsets), offsets, values.shape[0])
+        radius = (
+            (values[:, :3] - middle).norm(dim=1).max() if values.shape[0] else values.new_ones(())
+        )
         if radius > 0:
             self.spacing.copy_(2 * radius / (self.knots - 1))
 
     def distances(self, points: Tensor, offsets: Tensor) -> Tensor:
         """The mean over each cloud of the hat functions of the distances, ``(E, R)``."""
-        lengths, count = offsets.diff(), len(points)
+        lengths, count = offsets.diff(), points.shape[0]
         row = rows_of(offsets, count)
         partners = lengths[row]  # of each point: all points of its cloud
+        if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
+            return self._all_distances(points, row) / partners.unsqueeze(1)
         ends = torch.cat([partners.new_zeros(1), partners.cumsum(0)])
         first = torch.arange(count, device=points.device).repeat_interleave(partners)
         place = torch.arange(len(first), device=points.device) - ends[:-1][first]
@@ -124,6 +128,14 @@ class InvariantPoints(nn.Module):
         found = points.new_zeros(count * self.knots)
         found = found.index_add(0, slot, 1 - share).index_add(0, slot + 1, share)
         return found.reshape(count, self.knots) / partners.unsqueeze(1)
+
+    def _all_distances(self, points: Tensor, row: Tensor) -> Tensor:
+        """The sums of the hat functions, by pairs of all points: no length depends on values."""
+        square = (points.unsqueeze(1) - points.unsqueeze(0)).square().sum(2)
+        level = (square.sqrt() / self.spacing).clamp(max=self.knots - 1 - 1e-6)
+        own = (row.unsqueeze(1) == row).to(points.dtype)
+        hats = [((1 - (level - r).abs()).clamp(min=0) * own).sum(1) for r in range(self.knots)]
+        return torch.stack(hats, 1)
 
     def forward(
         self,
@@ -143,7 +155,7 @@ class InvariantPoints(nn.Module):
             h = self.activation(layer(h))
         pooled = self.pool(h, offsets)
         if self.each:
-            pooled = torch.cat([h, spread(pooled, offsets, len(h))], 1)
+            pooled = torch.cat([h, spread(pooled, offsets, h.shape[0])], 1)
             pooled = pooled if chosen is None else pooled[chosen]
         for layer in self.head:
             pooled = layer(pooled)
@@ -198,7 +210,7 @@ class LinearPoints(nn.Module):
         chosen: Tensor | None = None,
     ) -> Tensor:
         """What the map is linear in, ``(B, F)`` or ``(R, F)``."""
-        points, count = values[:, :3], len(values)
+        points, count = values[:, :3], values.shape[0]
         off = points - spread(segment_mean(points, offsets), offsets, count)
         covariance = segment_mean(off.unsqueeze(2) * off.unsqueeze(1), offsets)
         spectrum = torch.linalg.eigvalsh(covariance)
@@ -222,7 +234,7 @@ class LinearPoints(nn.Module):
 def quantiles(values: Tensor, offsets: Tensor, levels: Sequence[float]) -> Tensor:
     """Quantiles of each row of ragged numbers ``(E,)``, interpolated as NumPy does; ``(B, Q)``."""
     order = values.argsort(stable=True)
-    order = order[rows_of(offsets, len(values))[order].argsort(stable=True)]
+    order = order[rows_of(offsets, values.shape[0])[order].argsort(stable=True)]
     ordered = values[order]
     last = (offsets.diff() - 1).clamp(min=0).unsqueeze(1)
     level = torch.tensor(levels, dtype=values.dtype, device=values.device)

@@ -169,7 +169,7 @@ class PointNet(nn.Module):
             raise UsageError(
                 f"pointnet needs points (E, {self.features}), got {tuple(values.shape)}."
             )
-        row = rows_of(offsets, len(values))
+        row = rows_of(offsets, values.shape[0])
         if self.align is not None:
             turned = _turn(values[:, :3], self.align(values[:, :3], offsets), row, offsets)
             values = torch.cat([turned, values[:, 3:]], 1)
@@ -191,7 +191,10 @@ class PointNet(nn.Module):
 
 def _turn(x: Tensor, matrix: Tensor, row: Tensor, offsets: Tensor) -> Tensor:
     """Each point times the matrix of its cloud."""
-    count, exporting = len(matrix), torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling()
-    if not exporting and count and bool((offsets.diff() * count == len(x)).all()):
+    count, exporting = (
+        matrix.shape[0],
+        torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling(),
+    )
+    if not exporting and count and bool((offsets.diff() * count == x.shape[0]).all()):
         return torch.bmm(x.reshape(count, -1, x.shape[1]), matrix).reshape(x.shape)
     return torch.einsum("ek,ekl->el", x, matrix[row])

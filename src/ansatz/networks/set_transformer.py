@@ -64,7 +64,7 @@ class PooledAttention(_Block):
         scores = torch.einsum("mhd,ehd->emh", q, k) * k.shape[-1] ** -0.5
         weight = segment_softmax(scores, offsets)  # (E, m, h)
         found = segment_sum(weight.unsqueeze(-1) * v.unsqueeze(1), offsets)  # (B, m, h, d)
-        return self.finish(self.points.expand(len(offsets) - 1, -1, -1), found)
+        return self.finish(self.points.expand(offsets.shape[0] - 1, -1, -1), found)
 
 
 class InducedAttention(nn.Module):
@@ -92,7 +92,7 @@ class InducedAttention(nn.Module):
     def forward(self, x: Tensor, offsets: Tensor) -> Tensor:
         block = self.answer
         points = self.induce(x, offsets)  # (B, m, D)
-        row = rows_of(offsets, len(x))
+        row = rows_of(offsets, x.shape[0])
         q = block.split(block.query(x))  # (E, h, d)
         k = block.split(block.key(points))[row]  # (E, m, h, d)
         v = block.split(block.value(points))[row]
@@ -185,7 +185,7 @@ class SetTransformer(nn.Module):
             h = block(h, offsets)
         pooled = torch.cat([self.pool(h, offsets)[:, 0], own], 1)
         if self.each:
-            pooled = torch.cat([h, pooled[rows_of(offsets, len(h))]], 1)
+            pooled = torch.cat([h, pooled[rows_of(offsets, h.shape[0])]], 1)
             pooled = pooled if chosen is None else pooled[chosen]
         answer: Tensor = self.output(self.dropout(pooled))
         return answer

@@ -1,7 +1,7 @@
 """The ONNX graph of a served model, with text in and class names out."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -135,17 +135,21 @@ _CATEGORIES = 2  # of ai.onnx.ml, the first version whose LabelEncoder maps text
 
 def trace(served: ServedModel) -> "onnx.ModelProto":
     """The graph of the module, its rows a free axis, names as torch chose them."""
-    rows = torch.export.Dim(ROWS)
+    rows = torch.export.Dim("rows")
     example = served.example()
     steps = {1: torch.export.Dim(STEPS, min=3, max=served.steps)} if served.steps > 3 else {}
 
-    def free(value: Tensor) -> dict[int, Any]:
-        return {0: rows, **(steps if value.ndim > 1 else {})}
+    named = {each.axis for each in served.inputs} - {ROWS, f"{ROWS} + 1"}
+    first = {ROWS: rows, f"{ROWS} + 1": rows + 1}
+    first |= {name: torch.export.Dim(f"axis_{name}") for name in sorted(named)}
+
+    def free(value: Tensor, given: Input) -> dict[int, Any]:
+        return {0: first[given.axis], **(steps if value.ndim > 1 else {})}
 
     with torch.no_grad(), quiet():
         try:
             program = torch.export.export(
-                served, example, dynamic_shapes={"values": tuple(map(free, example))}
+                served, example, dynamic_shapes={"values": tuple(map(free, example, served.inputs))}
             )
             program = program.run_decompositions(replacements())
             made = torch.onnx.export(
@@ -209,7 +213,7 @@ def _rename(graph: "onnx.GraphProto", inputs: list[Input], outputs: list[str]) -
         for value in (*each.initializer, *each.value_info, *each.input, *each.output):
             value.name = new(value.name)
             del value.metadata_props[:]
-        _name_rows(each)
+        _name_rows(each, {_inner(given): given.axis for given in inputs})
     graph.name = "ansatz"
 
 
@@ -222,10 +226,10 @@ def _graphs(graph: "onnx.GraphProto") -> "Iterator[onnx.GraphProto]":
                 yield from _graphs(attribute.g)
 
 
-def _name_rows(graph: "onnx.GraphProto") -> None:
+def _name_rows(graph: "onnx.GraphProto", first: Mapping[str, str]) -> None:
     """Names the rows and the steps; axes computed from them (8 N) stay unsaid."""
     given = {
-        axis.dim_param: ROWS if k == 0 else STEPS
+        axis.dim_param: first.get(value.name, ROWS) if k == 0 else STEPS
         for value in graph.input
         for k, axis in enumerate(_axes(value))
         if axis.dim_param

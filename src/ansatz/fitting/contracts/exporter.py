@@ -13,6 +13,8 @@ from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.rows import Encoder
 from ansatz.spec import InputSpec
 
+ROWS = "N"  # the name of the axis of the rows
+
 
 @dataclass(frozen=True)
 class Input:
@@ -29,6 +31,7 @@ class Input:
         codes: text -> the whole number that stands for it inside, of categories.
         unknown: what stands for any other text.
         takes: what it takes, in words.
+        axis: what its first axis is: the rows, one more than they are, or another name.
 
     Example:
         >>> from ansatz.onnx import Input
@@ -42,6 +45,7 @@ class Input:
     codes: dict[str, int] = field(default_factory=dict)
     unknown: int = 0
     takes: str = ""
+    axis: str = "N"
 
     @property
     def is_text(self) -> bool:

@@ -13,6 +13,7 @@ from ansatz.data.sets.sets import Elements, Sets
 from ansatz.data.sets.source import CutSource
 from ansatz.data.source import Source
 from ansatz.fitting.column_roles import ColumnRoles
+from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
 from ansatz.fitting.contracts.structure import Facts, Feed, Moving
 from ansatz.fitting.job import Job
@@ -205,6 +206,12 @@ class SetStructure(TensorStructure):
     ) -> tuple[Posterior | None, list[str]]:
         """The linear model in features that are computed once."""
         return fit_summaries(self, likelihood, job, seed)
+
+    def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
+        """Encoded elements with offsets."""
+        from ansatz.structures.set.export import SetExporter
+
+        return SetExporter(encoder, self.as_rows)
 
 
 class NamedSets(ReadRows):
