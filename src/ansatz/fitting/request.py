@@ -328,7 +328,7 @@ _OWNERS = (
     ),
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
     Owner("triples", (TripleOptions,), (), "triples"),
-    Owner("graph", (GraphOptions,), (), "graphs", ("nodes", "node_pairs")),
+    Owner("graph", (GraphOptions,), (), "graphs", ("nodes", "node_pairs", "links")),
     Owner("series", (SeriesOptions,), (), "series"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(

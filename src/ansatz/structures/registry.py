@@ -17,6 +17,7 @@ registry = Registry(
         "graph": "ansatz.structures.graph.structure:GraphStructure",
         "nodes": "ansatz.structures.graph.structure:NodeStructure",
         "node_pairs": "ansatz.structures.graph.structure:NodePairStructure",
+        "links": "ansatz.structures.graph.links:LinkStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
     },
 )
@@ -36,6 +37,7 @@ recognizers = {
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "links": "ansatz.structures.graph.recognition:recognizes_links",
     "nodes": "ansatz.structures.graph.recognition:recognizes_nodes",
     "node_pairs": "ansatz.structures.graph.recognition:recognizes_pairs",
     "graph": "ansatz.structures.graph.recognition:recognizes_rows",

@@ -86,7 +86,7 @@ class GraphStructure(TensorStructure):
         if "scaffold" in made.frame and reader.get("split") == "scaffold":
             roles = made.column_roles.model_copy(update={"group": "scaffold"})
             made = made._replace(column_roles=roles)
-        return made._replace(structure=_STRUCTURES[type(made.rows)])
+        return made._replace(structure=_STRUCTURES.get(type(made.rows), self.name))
 
     def read_again(
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Any
