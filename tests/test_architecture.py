@@ -25,7 +25,7 @@ ALLOWED = {
     "metrics": set(),
     "optim": set(),
     "theory": set(),
-    "kernels": set(),
+    "kernels": {"layers", "networks"},
     "symmetry": {"layers"},
     "attribution": {"layers"},
     "likelihoods": set(),

@@ -18,10 +18,13 @@ TEXTS = [
 ]
 LABELS = ["pos", "neg"] * 20
 QUICK = {"steps": 3, "batch_size": 16, "random_state": 0}
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("text_cnn", "bert", "gpt")]
+SLOW = [
+    pytest.param(name, marks=pytest.mark.slow)
+    for name in ("bag", "text_cnn", "bert", "gpt", "rnn", "lstm", "mingru")
+]
 
 
-@pytest.mark.parametrize("network", ["bag", *SLOW])
+@pytest.mark.parametrize("network", ["gru", *SLOW])
 def test_the_tokenizer_and_the_graph_are_the_model(network, tmp_path):
     model = Classifier(network=network, length=8, **QUICK).fit(TEXTS, LABELS)
     ansatz.export(model, tmp_path / "m.onnx")
@@ -50,7 +53,7 @@ def test_signals_are_standardised_inside_the_graph(tmp_path):
     np.testing.assert_allclose(found, model.predict(signals), rtol=1e-4, atol=1e-5)
 
 
-def test_a_recurrent_network_is_refused_in_a_line(tmp_path):
-    model = Classifier(network="lstm", network_options={"width": 8}, **QUICK).fit(TEXTS, LABELS)
-    with pytest.raises(UsageError, match=r"one step after the other.*export a bag"):
+def test_a_network_of_complex_states_is_refused_in_a_line(tmp_path):
+    model = Classifier(network="lru", network_options={"width": 8}, **QUICK).fit(TEXTS, LABELS)
+    with pytest.raises(UsageError, match=r"any number of sequences and steps.*gru"):
         ansatz.export(model, tmp_path / "m.onnx")

@@ -33,7 +33,7 @@ def fitted():
             kind = inference.registry.get(name)
             if kind.infers_linear and not kind.trains:
                 pytest.skip(f"{name} is for linear models: tests/inference/glm")
-            if kind.likelihoods and estimator.likelihood not in kind.likelihoods:
+            if kind.likelihoods and estimator.likelihood not in (*kind.likelihoods, "auto"):
                 pytest.skip(f"{name} is for {', '.join(kind.likelihoods)}")
             if (name, sample) == ("dropout", "images"):
                 pytest.skip("linear_grid drops nothing")

@@ -25,6 +25,7 @@ from ansatz.data.keys import row_keys as row_keys
 from ansatz.data.leakage import find_duplicates as find_duplicates
 from ansatz.data.leakage import find_leaks as find_leaks
 from ansatz.data.leakage import split_warnings as split_warnings
+from ansatz.data.molecules import Molecules as Molecules
 from ansatz.data.prefetch import Prefetch as Prefetch
 from ansatz.data.prefetch import Transformed as Transformed
 from ansatz.data.preprocessing import DataWarning as DataWarning

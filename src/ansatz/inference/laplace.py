@@ -34,6 +34,7 @@ from ansatz.inference.curvature import (
     loss_factor,
     make_curvature,
 )
+from ansatz.inference.normal_points import normal_points
 from ansatz.inference.posterior_fit import (
     Beginning,
     PriorPenalty,
@@ -90,7 +91,7 @@ class LaplacePosterior:
         self.state, self.options = dict(state), dict(options or {})
         samples = int(state["samples"])
         outputs = 1 if trained.objective.shift is None else trained.objective.shift.numel()
-        self.normals = _normals(samples, outputs, int(state["seed"]))  # (S, Q)
+        self.normals = normal_points(samples, outputs, int(state["seed"]))  # (S, Q)
         weights = torch.full((samples,), 1 / samples, dtype=torch.float64)
         self.combination = Combination([trained.likelihood] * samples, weights)
 
@@ -434,21 +435,6 @@ def _columns(start: Beginning) -> list[float]:
     prior = start.prior
     found: list[float] = (prior.column_width * prior.columns.detach()).exp().tolist()
     return found
-
-
-def _normals(samples: int, outputs: int, seed: int) -> Tensor:
-    """Standard normal numbers ``(S, Q)`` that fill the space evenly, with mean 0 and variance 1."""
-    if outputs <= 1_000:
-        engine = torch.quasirandom.SobolEngine(outputs, scramble=True, seed=seed)
-        uniform = engine.draw(samples, dtype=torch.float64).clamp(1e-6, 1 - 1e-6)
-        found: Tensor = torch.special.ndtri(uniform)
-    else:
-        source = torch.Generator().manual_seed(seed)
-        found = torch.randn(samples, outputs, generator=source, dtype=torch.float64)
-    found = found - found.mean(0)
-    if samples < 2:
-        return found
-    return found / found.std(0, correction=0)
 
 
 def _choice(plan: TrainingPlan, name: str, known: tuple[str, ...]) -> str:

@@ -1,6 +1,7 @@
 """Gaussian processes with normal noise: evidence, its maximum, and predictions."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ class Process(NamedTuple):
     x: Tensor
     factor: Tensor
     solved: Tensor
+    jitter: float = 0.0  # noise that was added to factorise it, relative to the mean variance
 
     def predict(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean and variance of the function at rows ``(M, D)``, without the noise."""
@@ -61,13 +63,18 @@ class Process(NamedTuple):
 
 def factorise(matrix: Tensor) -> Tensor:
     """The Cholesky factor of a covariance; a little noise makes equal rows differ."""
+    return factorise_with(matrix)[0]
+
+
+def factorise_with(matrix: Tensor) -> tuple[Tensor, float]:
+    """The factor, and the noise that was added, relative to the mean variance."""
     mean = float(matrix.diagonal().mean())
     factor: Tensor
     for jitter in JITTERS:
         own = matrix if not jitter else matrix + jitter * mean * torch.eye(len(matrix)).to(matrix)
         factor, failed = torch.linalg.cholesky_ex(own)
         if not failed and bool(factor.diagonal().isfinite().all()):
-            return factor
+            return factor, jitter
     raise NumericalError(
         "a covariance of the kernel is not positive definite, even with a noise of 1e-4 of its "
         "variance: rows are equal, or the kernel is not a covariance. Drop duplicate rows or add "
@@ -93,9 +100,10 @@ def condition(kernel: Kernel, noise: float, x: Tensor, y: Tensor) -> Process:
         [1.0, 2.0]
     """
     x, y = x.double(), y.double()
-    factor = factorise(kernel(x) + noise * torch.eye(len(x), dtype=torch.float64))
+    matrix = kernel(x) + noise * torch.eye(len(x), dtype=torch.float64)
+    factor, jitter = factorise_with(matrix)
     solved = torch.cholesky_solve(y.unsqueeze(1), factor).squeeze(1)
-    return Process(kernel, noise, x, factor, solved)
+    return Process(kernel, noise, x, factor, solved, jitter)
 
 
 def evidence(kernel: Kernel, noise: float, x: Tensor, y: Tensor) -> Evidence:
@@ -165,31 +173,47 @@ def maximise_evidence(
         >>> noise < 1e-3
         True
     """
-    draw = np.random.default_rng(seed)
-    begin = np.append(kernel.vector.numpy(), math.log(noise))
-    bounds = [(start - 14.0, start + 14.0) for start in begin]
-    bounds[-1] = (math.log(1e-8), math.log(1e4))
+    begin = torch.cat([kernel.vector, torch.tensor([math.log(noise)], dtype=torch.float64)])
 
-    def function(vector: np.ndarray) -> tuple[float, np.ndarray]:
-        at = torch.from_numpy(vector)
+    def function(at: Tensor) -> Evidence:
+        return evidence(kernel.with_vector(at[:-1]), math.exp(float(at[-1])), x, y)
+
+    limits = (math.log(1e-8), math.log(1e4))
+    best, value = search(function, begin, restarts=restarts, steps=steps, seed=seed, last=limits)
+    return kernel.with_vector(best[:-1]), math.exp(float(best[-1])), value
+
+
+def search(
+    function: Callable[[Tensor], Evidence],
+    begin: Tensor,
+    *,
+    restarts: int,
+    steps: int,
+    seed: int,
+    last: tuple[float, float] | None = None,
+) -> tuple[Tensor, float]:
+    """The argument with the largest evidence, by L-BFGS from ``begin`` and from places near it."""
+    draw = np.random.default_rng(seed)
+    start = begin.numpy()
+    bounds = [(each - 14.0, each + 14.0) for each in start]
+    if last is not None:
+        bounds[-1] = last
+
+    def value(vector: np.ndarray) -> tuple[float, np.ndarray]:
         try:
-            found = evidence(kernel.with_vector(at[:-1]), math.exp(float(at[-1])), x, y)
+            found = function(torch.from_numpy(vector.copy()))
         except NumericalError:
             return 1e100, np.zeros_like(vector)
         return -found.value, -found.gradient.numpy()
 
-    best: tuple[float, np.ndarray] = (math.inf, begin)
+    best: tuple[float, np.ndarray] = (math.inf, start)
+    low, high = np.array(bounds).T
     for number in range(max(1, restarts)):
-        start = begin + (draw.normal(size=len(begin)) if number else 0.0)
-        low, high = np.array(bounds).T
-        start = np.clip(start, low, high)
+        at = np.clip(start + (draw.normal(size=len(start)) if number else 0.0), low, high)
         options = {"maxiter": steps}
-        done = minimize(
-            function, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        )
+        done = minimize(value, at, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         if done.fun < best[0]:
             best = float(done.fun), done.x
     if not math.isfinite(best[0]) or best[0] >= 1e100:
         raise NumericalError("no parameters of the kernel give a positive definite covariance.")
-    at = torch.from_numpy(best[1])
-    return kernel.with_vector(at[:-1]), math.exp(float(at[-1])), -best[0]
+    return torch.from_numpy(best[1]), -best[0]

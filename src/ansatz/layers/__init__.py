@@ -1,6 +1,8 @@
 """Building blocks: plain ``torch.nn`` modules, and names for those that torch already has."""
 
+from ansatz.layers.activation import Erf as Erf
 from ansatz.layers.activation import SelfGated as SelfGated
+from ansatz.layers.activation import Sine as Sine
 from ansatz.layers.activation import Step as Step
 from ansatz.layers.activation import Swish as Swish
 from ansatz.layers.activation import softmax as softmax

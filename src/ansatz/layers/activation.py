@@ -141,3 +141,55 @@ def softmax(dim: int = -1) -> nn.Softmax:
         tensor([[0.2500, 0.2500, 0.2500, 0.2500]])
     """
     return nn.Softmax(dim=dim)
+
+
+class Erf(nn.Module):
+    r"""The error function, a sigmoid whose infinitely wide layer has a kernel in closed form.
+
+    .. math:: \phi(x) = \operatorname{erf}(x)
+
+    Shapes:
+        - x: any; returns the same.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers import Erf
+        >>> Erf()(torch.tensor([0.0, 10.0]))
+        tensor([0., 1.])
+
+    References:
+        Williams (1997), Computing with infinite networks.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.erf(x)
+
+
+class Sine(nn.Module):
+    r"""The sine.
+
+    .. math:: \phi(x) = \sin(\omega x)
+
+    Args:
+        frequency: :math:`\omega`.
+
+    Shapes:
+        - x: any; returns the same.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers import Sine
+        >>> Sine(frequency=2.0)(torch.tensor([0.0, torch.pi / 4]))
+        tensor([0., 1.])
+
+    References:
+        Sitzmann et al. (2020), Implicit neural representations with periodic activation functions.
+        https://arxiv.org/abs/2006.09661
+    """
+
+    def __init__(self, frequency: float = 1.0) -> None:
+        super().__init__()
+        self.frequency = float(frequency)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.sin(self.frequency * x)

@@ -2,7 +2,7 @@
 
 import copy
 import itertools
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -12,6 +12,16 @@ from torch.nn.utils import parametrize
 from ansatz.layers.registry import activations, initializers
 
 Generator = torch.Generator | None
+
+
+class Start(NamedTuple):
+    """How the weights of a layer were drawn; :func:`initialize` leaves it as ``layer.start``."""
+
+    name: str
+    gain: float
+    bias: float
+
+
 Module = TypeVar("Module", bound=nn.Module)
 
 
@@ -134,6 +144,7 @@ def initialize(
                     part.copy_(draw(part.contiguous(), generator=generator, gain=gain))
             if layer.bias is not None:
                 nn.init.constant_(layer.bias, bias)
+        layer.start = Start(initializers.canonical(name), gain, bias)  # type: ignore[assignment]
     return module
 
 

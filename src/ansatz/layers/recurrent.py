@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.compiler import is_exporting
 
 from ansatz.errors import UsageError
 from ansatz.layers.limits import require_whole
@@ -67,6 +68,18 @@ class Recurrent(nn.Module):
             outputs.append(y)
         return torch.stack(outputs, 1), state
 
+    def _run_traced(self, x: Tensor, state: State, mask: Tensor) -> tuple[Tensor, State]:
+        """The steps in turn as one operation of an exported graph, for any number of steps."""
+        from torch._higher_order_ops.scan import scan  # which torch.onnx writes as ONNX's Scan
+
+        def step(state: State, now: tuple[Tensor, Tensor]) -> tuple[State, Tensor]:
+            new, y = self.step(state, now[0])
+            kept = keep(now[1], new, state)
+            return kept, y.clone()  # one tensor may not be state and output at once
+
+        last, outputs = scan(step, state, (x.transpose(0, 1), mask.T))
+        return outputs.transpose(0, 1), last
+
     def forward(
         self, x: Tensor, mask: Tensor | None = None, state: State = None
     ) -> tuple[Tensor, State]:
@@ -75,8 +88,10 @@ class Recurrent(nn.Module):
                 f"{type(self).__name__} needs x of shape (B, T, {self.in_features}) with T >= 1, "
                 f"got {tuple(x.shape)}."
             )
-        if mask is None:
+        if mask is None and not is_exporting():
             return self.run(x, self.initial(x) if state is None else state, None)
+        if mask is None:
+            mask = torch.ones_like(x[..., 0], dtype=torch.bool)
         if mask.shape != x.shape[:2]:
             raise UsageError(
                 f"{type(self).__name__} needs a mask of shape {tuple(x.shape[:2])}, got "
@@ -85,7 +100,8 @@ class Recurrent(nn.Module):
         present = mask.unsqueeze(-1)
         # where, not multiplication: padding may hold nan, and nan * 0 is nan.
         x = torch.where(present, x, 0)
-        y, state = self.run(x, self.initial(x) if state is None else state, mask)
+        run = self._run_traced if is_exporting() else self.run
+        y, state = run(x, self.initial(x) if state is None else state, mask)
         return torch.where(present, y, 0), state
 
 

@@ -27,6 +27,8 @@ activations = Registry(
         "hardtanh": "torch.nn:Hardtanh",
         "hardsigmoid": "torch.nn:Hardsigmoid",
         "hardswish": "torch.nn:Hardswish",
+        "erf": "ansatz.layers.activation:Erf",
+        "sin": "ansatz.layers.activation:Sine",
         "swish": "ansatz.layers.activation:Swish",
         "self_gated": "ansatz.layers.activation:SelfGated",
         "softmax": "ansatz.layers.activation:softmax",

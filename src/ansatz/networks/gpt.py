@@ -208,7 +208,7 @@ class GPT(nn.Module):
         x = parts["wte"](values) + parts["wpe"](places)
         x = (parts["drop"](x) if self.training else x).flatten(0, 1)  # (B T, D)
         for number, block in enumerate(parts["h"].children()):
-            x = block(x, len(values), mask, caches[number] if caches else None)
+            x = block(x, values.shape[0], mask, caches[number] if caches else None)
         return parts["ln_f"](x).unflatten(0, values.shape)
 
     def advance(

@@ -1,7 +1,7 @@
 """The ONNX graph of a served model, with text in and class names out."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -160,8 +160,8 @@ def trace(served: ServedModel) -> "onnx.ModelProto":
             name = type(served.first.network).__name__
             if steps and "Constraints violated" in str(error):
                 raise UsageError(
-                    f"{name} reads one step after the other, of which a graph for any number of "
-                    "steps cannot be written: export a bag, text_cnn, transformer or bert."
+                    f"torch cannot write {name} as a graph for any number of sequences and steps: "
+                    "export a gru, lstm, mingru, bag, text_cnn, transformer or bert."
                 ) from error
             raise UsageError(
                 f"torch cannot write the network {name} as ONNX: {_reason(error)}"
@@ -199,17 +199,27 @@ def _rename(graph: "onnx.GraphProto", inputs: list[Input], outputs: list[str]) -
     def new(name: str) -> str:
         return names.get(name, f"ansatz/{name}") if name else name
 
-    for node in graph.node:
-        node.input[:] = [new(name) for name in node.input]
-        node.output[:] = [new(name) for name in node.output]
-        node.name = f"ansatz/{node.name}"
-        del node.metadata_props[:]  # where in torch's source the node came from
-        node.doc_string = ""
-    for value in (*graph.initializer, *graph.value_info, *graph.input, *graph.output):
-        value.name = new(value.name)
-        del value.metadata_props[:]
-    _name_rows(graph)
+    for each in _graphs(graph):
+        for node in each.node:
+            node.input[:] = [new(name) for name in node.input]
+            node.output[:] = [new(name) for name in node.output]
+            node.name = f"ansatz/{node.name}"
+            del node.metadata_props[:]  # where in torch's source the node came from
+            node.doc_string = ""
+        for value in (*each.initializer, *each.value_info, *each.input, *each.output):
+            value.name = new(value.name)
+            del value.metadata_props[:]
+        _name_rows(each)
     graph.name = "ansatz"
+
+
+def _graphs(graph: "onnx.GraphProto") -> "Iterator[onnx.GraphProto]":
+    """A graph, and those of the steps of recurrences inside it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _graphs(attribute.g)
 
 
 def _name_rows(graph: "onnx.GraphProto") -> None:

@@ -133,7 +133,9 @@ class Inference(Protocol):
         float
     ]  # rows below which a dispersion that varies with x costs more than it explains
     settings: ClassVar[frozenset[str]] = frozenset()  # options of inferences that it reads
-    likelihoods: ClassVar[tuple[str, ...]] = ()  # that it knows; () for any
+    likelihoods: ClassVar[
+        tuple[str, ...]
+    ] = ()  # that it prefers where y allows several; () for any
     infers_linear: ClassVar[bool] = False  # whether it infers a linear model's coefficients itself
     trains: ClassVar[bool] = True  # whether it trains networks, and takes options of that
 
