@@ -39,6 +39,7 @@ PACKAGES = (
     "ansatz.structures",
     "ansatz.symmetry",
     "ansatz.theory",
+    "ansatz.theory.graphs",
     "ansatz.training",
     "ansatz.tuning",
 )

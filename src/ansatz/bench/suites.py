@@ -44,6 +44,9 @@ SUITES = {
     "speed-sequences": Suite(
         "sequences", "speed_sequences", "minGRU, long sequences, variants of the LSTM", False
     ),
+    "speed-graphs": Suite(
+        "graphs", "speed_graphs", "graph networks on citations and on 4 M edges, beside PyG", False
+    ),
     "speed-forecast": Suite("forecasts", "speed_forecast", "300 steps of window and mingru", False),
     "quality-forecast": Suite(
         "forecasts", "quality_forecast", "ETTh1, influenza, bicycles, three seeds", False

@@ -199,30 +199,35 @@ class Edges(NamedTuple):
         counts = (len(nodes), len(nodes))
         return Edges.sorted(source, destination, counts, weight), place
 
-    def take_blocks(self, starts: Tensor, blocks: slice | Tensor) -> "tuple[Edges, Tensor]":
+    def take_blocks(
+        self, starts: Tensor, blocks: slice | Tensor, nodes: Tensor | None = None
+    ) -> "tuple[Edges, Tensor]":
         """The edges of some graphs of a disjoint union, and the places they had.
 
         Args:
             starts: ``(B + 1,)``, the first node of each graph. No edge joins two graphs.
             blocks: which graphs.
+            nodes: their nodes, if they are known already.
         """
-        place, _ = places(self.offsets[starts], blocks)
-        back, edge_starts = places(self.out_offsets[starts], blocks)
-        counts = edge_starts.diff()
-        node_counts = starts.diff()[blocks]
-        first = node_counts.cumsum(0) - node_counts
-        shift = (first - starts[:-1][blocks]).repeat_interleave(counts, output_size=len(place))
-        edge_shift = edge_starts[:-1] - self.offsets[starts[:-1][blocks]]
-        edge_shift = edge_shift.repeat_interleave(counts, output_size=len(place))
-        nodes, _ = places(starts, blocks)
+        # A graph has as many edges into its nodes as out of them: both orders have its places.
+        edge_starts = self.offsets.index_select(0, starts)
+        place, found = places(edge_starts, blocks)
+        first_edges, counts = edge_starts[:-1][blocks], found.diff()
+        first_nodes, node_counts = starts[:-1][blocks], starts.diff()[blocks]
+        shifts = torch.stack([
+            node_counts.cumsum(0) - node_counts - first_nodes, found[:-1] - first_edges
+        ])  # fmt: skip
+        shift, edge_shift = shifts.repeat_interleave(counts, 1, output_size=len(place))
+        if nodes is None:
+            nodes, _ = places(starts, blocks)
         return Edges(
-            self.source[place] + shift,
-            self.destination[place] + shift,
-            _sum_from_zero(self.offsets.diff()[nodes]),
-            self.order[back] + edge_shift,
-            self.successors[back] + shift,
-            _sum_from_zero(self.out_offsets.diff()[nodes]),
-            None if self.weight is None else self.weight[place],
+            self.source.index_select(0, place).add_(shift),
+            self.destination.index_select(0, place).add_(shift),
+            _sum_from_zero(self.offsets.diff().index_select(0, nodes)),
+            self.order.index_select(0, place).add_(edge_shift),
+            self.successors.index_select(0, place).add_(shift),
+            _sum_from_zero(self.out_offsets.diff().index_select(0, nodes)),
+            None if self.weight is None else self.weight.index_select(0, place),
         ), place
 
     def keep(self, edges: Tensor) -> "Edges":

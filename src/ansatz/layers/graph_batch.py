@@ -200,12 +200,14 @@ class GraphBatch(NamedTuple):
         if self.targets is not None:
             return self._replace(targets=self.targets[rows])
         nodes, offsets = places(self.offsets, rows)
-        edges, place = self.edges.take_blocks(self.offsets, rows)
-        x = self.x[nodes] if isinstance(self.x, Tensor) else self.x.take_rows(nodes)
+        edges, place = self.edges.take_blocks(self.offsets, rows, nodes)
+        x = self.x
+        x = x.index_select(0, nodes) if isinstance(x, Tensor) else x.take_rows(nodes)
+        features = self.edge_features
         return GraphBatch(
             x,
             edges,
-            None if self.edge_features is None else self.edge_features[place],
+            None if features is None else features.index_select(0, place),
             offsets,
             None if self.graph_features is None else self.graph_features[rows],
             None if self.relations is None else self.relations[place],

@@ -150,6 +150,26 @@ def segment_max(values: Tensor, offsets: Tensor) -> Tensor:
     return found.reshape(-1, *values.shape[1:])
 
 
+def segment_largest(values: Tensor, offsets: Tensor) -> Tensor:
+    """The largest number of each row and channel without a gradient, -inf for an empty row.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.ragged import segment_largest
+        >>> segment_largest(torch.tensor([-1.0, -2.0, -3.0]), torch.tensor([0, 1, 1, 3]))
+        tensor([-1., -inf, -2.])
+    """
+    if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
+        lowest = values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
+        row = _beside(rows_of(offsets), values).expand_as(values)
+        return lowest.scatter_reduce(0, row, values.detach(), "amax")
+    flat = as_rows(values.detach())
+    if not flat.numel():
+        return values.new_full((len(offsets) - 1, *values.shape[1:]), -torch.inf)
+    found = torch.segment_reduce(flat, "max", offsets=offsets, axis=0)
+    return found.reshape(-1, *values.shape[1:])
+
+
 def segment_softmax(values: Tensor, offsets: Tensor) -> Tensor:
     """Positive numbers that sum to 1 over each row of values ``(N, ...)``, of the same shape.
 
@@ -159,7 +179,7 @@ def segment_softmax(values: Tensor, offsets: Tensor) -> Tensor:
         >>> segment_softmax(torch.zeros(3), torch.tensor([0, 1, 3]))
         tensor([1.0000, 0.5000, 0.5000])
     """
-    largest = segment_max(values.detach(), offsets)
+    largest = segment_largest(values, offsets)
     scores = (values - spread(largest, offsets, len(values))).exp()
     return scores / spread(segment_sum(scores, offsets), offsets, len(values))
 

@@ -16,6 +16,7 @@ from ansatz.layers.graphs import (
     SGConv,
     propagate,
 )
+from ansatz.layers.graphs.attention import sum_heads
 from ansatz.layers.graphs.node_features import drop_features
 
 N, D, K = 8, 3, 5
@@ -154,3 +155,12 @@ def test_dropout_of_stored_numbers_is_dense_dropout():
 def test_wrong_options_are_named(make, message):
     with pytest.raises(UsageError, match=message):
         make()
+
+
+def test_heads_are_summed_one_by_one_with_all_derivatives(edges):
+    x, weight = torch.randn(N + 1, 2, 3), torch.rand(len(edges.source), 2)
+    expected = torch.stack([edges.sum(x[:, h], weight[:, h].contiguous()) for h in range(2)], 1)
+    assert_close(sum_heads(edges, x, weight), expected)
+    inputs = (x.requires_grad_(), weight.requires_grad_())
+    assert torch.autograd.gradcheck(lambda x, w: sum_heads(edges, x, w), inputs)
+    assert torch.autograd.gradgradcheck(lambda x, w: sum_heads(edges, x, w).sin(), inputs)

@@ -1,7 +1,7 @@
 """Attention of a node to its neighbours and itself."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -9,9 +9,9 @@ from torch.nn import functional
 
 from ansatz.errors import UsageError
 from ansatz.layers.edges import Edges
-from ansatz.layers.graphs.node_features import Features, as_parameter, map_nodes
+from ansatz.layers.graphs.node_features import Features, as_parameter, drop, map_nodes
 from ansatz.layers.init import affine
-from ansatz.layers.ragged import segment_max, segment_mean, segment_sum
+from ansatz.layers.ragged import segment_largest, segment_mean, segment_sum
 
 
 class Attention(NamedTuple):
@@ -44,16 +44,73 @@ def edge_softmax(edges: Edges, scores: Tensor, loops: Tensor) -> Attention:
         >>> edge_softmax(pair, torch.zeros(2, 1), torch.zeros(2, 1)).loops.T
         tensor([[0.5000, 0.5000]])
     """
-    with torch.no_grad():
-        largest = torch.maximum(segment_max(scores, edges.offsets), loops)
-        # A node without edges has 0 as its largest: its own score is then subtracted alone.
-        largest = torch.where((edges.offsets.diff() == 0).unsqueeze(1), loops, largest)
+    largest = torch.maximum(segment_largest(scores, edges.offsets), loops.detach())
     each = (scores - edges.at_destination(largest)).exp()
     if edges.weight is not None:
         each = each * edges.weight.to(each.dtype).unsqueeze(1)
     own = (loops - largest).exp()
     total = segment_sum(each, edges.offsets) + own
     return Attention(each / edges.at_destination(total), own / total)
+
+
+def sum_heads(edges: Edges, x: Tensor, weight: Tensor) -> Tensor:
+    r"""Sums over the edges into each node for each head, :math:`y_{nh} = \sum_e w_{eh} x_{mh}`.
+
+    Args:
+        edges: of N nodes.
+        x: ``(N, H, C)``.
+        weight: ``(E, H)``.
+
+    Returns:
+        ``(N, H, C)``. The numbers of a node are added in the order of its edges.
+    """
+    if torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling():
+        return segment_sum(edges.at_source(x) * weight.unsqueeze(2), edges.offsets)
+    found: Tensor = _HeadSum.apply(x, weight, *edges[:6])
+    return found
+
+
+class _HeadSum(torch.autograd.Function):
+    """The sums of all heads in one pass, and their derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, *edges: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.edges = Edges(*edges)
+        return _head_bags(x, weight, ctx.edges.source, ctx.edges.offsets)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (g,), (x, weight), edges = grads, ctx.saved_tensors, ctx.edges
+        if torch.is_grad_enabled():  # this derivative is differentiated itself
+            back = sum_heads(edges.transposed(), g, weight[edges.order])
+            each = (edges.at_destination(g) * edges.at_source(x)).sum(2)
+        else:
+            back = _head_bags(g, weight[edges.order], edges.successors, edges.out_offsets)
+            each = weight.new_empty(weight.shape)
+            step = max(1, 2**22 // max(x.shape[1] * x.shape[2], 1))  # 4 million numbers at once
+            for first in range(0, len(each), step):
+                part = slice(first, first + step)
+                rows = g.index_select(0, edges.destination[part])
+                rows *= x.index_select(0, edges.source[part])
+                each[part] = rows.sum(2)
+        return (back, each, *[None] * 6)
+
+
+def _head_bags(x: Tensor, weight: Tensor, source: Tensor, offsets: Tensor) -> Tensor:
+    """All heads one behind the other in one bag of embeddings."""
+    (nodes, heads, features), rows = x.shape, len(offsets) - 1
+    if not x.numel() or not len(source):
+        return x.new_zeros(rows, heads, features)
+    place = torch.arange(heads, device=x.device).unsqueeze(1)
+    found = functional.embedding_bag(
+        (source + place * nodes).flatten(),
+        x.transpose(0, 1).reshape(-1, features),
+        (offsets[:-1] + place * len(source)).flatten(),
+        mode="sum",
+        per_sample_weights=weight.T.flatten(),
+    )
+    return found.unflatten(0, (heads, rows)).transpose(0, 1)
 
 
 class _AttentionConv(nn.Module):
@@ -74,13 +131,8 @@ class _AttentionConv(nn.Module):
         """Sums the neighbours' features ``(N, H, C)``; heads stand side by side, or their mean."""
         weight, own = attention
         if self.training and self.dropout:
-            weight = functional.dropout(weight, self.dropout)
-            own = functional.dropout(own, self.dropout)
-        heads = [
-            edges.sum(x_head.contiguous(), weights.contiguous())
-            for x_head, weights in zip(x.unbind(1), weight.unbind(1), strict=True)
-        ]
-        y = torch.stack(heads, 1) + own.unsqueeze(2) * x  # (N, H, C)
+            weight, own = drop(weight, self.dropout), drop(own, self.dropout)
+        y = sum_heads(edges, x, weight) + own.unsqueeze(2) * x  # (N, H, C)
         return (y.flatten(1) if self.concat else y.mean(1)) + self.bias
 
 

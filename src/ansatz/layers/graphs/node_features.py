@@ -24,8 +24,26 @@ def drop_features(x: Features, share: float, training: bool) -> Features:
     if not training or not share:
         return x
     if isinstance(x, Tensor):
-        return functional.dropout(x, share)
-    return x.with_values(functional.dropout(x.values, share))
+        return drop(x, share)
+    return x.with_values(drop(x.values, share))
+
+
+def drop(x: Tensor, share: float) -> Tensor:
+    """Dropout with a share of a multiple of 1 / 65,536; a mask takes a quarter of torch's time.
+
+    Four numbers are decided by one of 64 random bits from torch's global generator.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers.graphs.node_features import drop
+        >>> sorted(set(drop(torch.ones(100), 0.5).tolist()))
+        [0.0, 2.0]
+    """
+    level = round(share * 2**16)
+    bits = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device)
+    draws = bits.random_(-(2**63), None).view(torch.int16)[: x.numel()]
+    kept = (draws >= level - 2**15).to(x.dtype).mul_(2**16 / (2**16 - level))
+    return x * kept.view_as(x)
 
 
 class NodeBatchNorm(nn.Module):

@@ -59,13 +59,17 @@ class EdgeInputs(nn.Module):
     Args:
         spec: of graphs.
         generator: where weights are drawn from.
+        kinds: whether the kinds are embedded.
     """
 
-    def __init__(self, spec: InputSpec, generator: torch.Generator | None) -> None:
+    def __init__(
+        self, spec: InputSpec, generator: torch.Generator | None, *, kinds: bool = True
+    ) -> None:
         super().__init__()
-        self.features = spec.edge_features + (RELATION_WIDTH if spec.relations else 0)
+        kinds = kinds and spec.relations > 0
+        self.features = spec.edge_features + (RELATION_WIDTH if kinds else 0)
         self.kinds = None
-        if spec.relations:
+        if kinds:
             start = torch.empty(spec.relations, RELATION_WIDTH)
             if not start.is_meta:
                 start.normal_(generator=generator)

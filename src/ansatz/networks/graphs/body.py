@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from ansatz.errors import UsageError
 from ansatz.layers.graph_batch import GraphBatch
-from ansatz.layers.graphs.node_features import Features, drop_features, node_norm
+from ansatz.layers.graphs.node_features import Features, drop, drop_features, node_norm
 from ansatz.layers.graphs.readout import Kind
 from ansatz.layers.init import affine
 from ansatz.layers.limits import require_whole
@@ -62,6 +62,7 @@ class GraphNetwork(nn.Module):
 
     name: ClassVar[str]
     takes_edges: ClassVar[bool] = False  # whether its convolutions take features of edges
+    takes_kinds: ClassVar[bool] = False  # whether they take the kinds of edges
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Writes the options that a network shares into its signature, beside its own."""
@@ -102,7 +103,7 @@ class GraphNetwork(nn.Module):
         if jumping not in (None, *JUMPS):
             raise UsageError(f"jumping of {name} must be one of {', '.join(JUMPS)} or none.")
         self.spec, self.dropout, self.skip, self.norm = spec, dropout, skip, norm
-        self.edge_inputs = EdgeInputs(spec, generator)
+        self.edge_inputs = EdgeInputs(spec, generator, kinds=not self.takes_kinds)
         last = outputs if of_nodes and jumping is None else width
         sizes = [max(spec.features, 1), *[width] * (depth - 1), last]
         self.convs = nn.ModuleList(
@@ -160,6 +161,10 @@ class GraphNetwork(nn.Module):
         groups += [last] if last else []
         return groups if self.answer is None else [*groups, [self.answer]]
 
+    def context(self, batch: GraphBatch, edge: Tensor | None) -> tuple[Any, ...]:
+        """What a convolution takes beside the features of nodes, the same for all layers."""
+        return (batch.edges, edge) if self.takes_edges else (batch.edges,)
+
     def hidden(self, batch: GraphBatch) -> list[Tensor]:
         """The features of the nodes after each layer, ``depth`` of ``(N, width)``.
 
@@ -168,20 +173,21 @@ class GraphNetwork(nn.Module):
         """
         check_graph(self.name, self.spec, batch)
         edge, depth = self.edge_inputs(batch), len(self.convs)
+        context = self.context(batch, edge)
         h: Features = node_inputs(batch, next(self.parameters()))
         if self.spec.rows == "nodes":
             h = drop_features(h, self.dropout, self.training)
         found: list[Tensor] = []
         for number, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
             before = h
-            y: Tensor = conv(h, batch.edges, edge) if self.takes_edges else conv(h, batch.edges)
+            y: Tensor = conv(h, *context)
             if number == 0:
                 y = self._first(y, batch, edge)
             if number < depth - 1 or self.lin is not None:
                 y = functional.relu(norm(y))
                 if self.skip and isinstance(before, Tensor) and before.shape == y.shape:
                     y = y + before
-                y = functional.dropout(y, self.dropout, self.training)
+                y = drop(y, self.dropout) if self.training and self.dropout else y
             found.append(y)
             h = y
         return found
