@@ -14,9 +14,9 @@ class InputSpec:
     Args:
         structure: the answer to "what does x look like": ``"vector"`` for the rows of a table,
             ``"grid"`` for signals, images and volumes, ``"sequence"`` for steps in time and tokens,
-            ``"graph"`` for nodes and edges.
+            ``"graph"`` for nodes and edges, ``"set"`` for elements without an order.
         features: numbers per row, :math:`D`; of a grid, numbers per cell: its channels; of a
-            sequence, numbers per step; of a graph, numbers per node.
+            sequence, numbers per step; of a graph, numbers per node; of a set, per element.
         cardinalities: levels of each categorical column that the network embeds by itself;
             its codes arrive as a second input ``(B, C)``, code 0 being the unknown level; of a
             sequence, the number of codes of each kind that a step has, ``(B, T, C)``.
@@ -27,9 +27,11 @@ class InputSpec:
         vocabulary: number of token codes of a sequence, :math:`V`, code 0 being the padding and 1
             the unknown token; 0 for sequences of numbers.
         edge_features: numbers per edge of a graph, :math:`F`.
-        graph_features: numbers per graph beside its nodes, :math:`U`.
-        relations: number of kinds of edges, whose codes arrive with them; 0 for one kind.
-        rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes.
+        graph_features: numbers per graph beside its nodes, per set beside its elements, :math:`U`.
+        relations: number of kinds of edges, whose codes arrive with them; 0 for one kind; of a
+            set, of kinds of elements, each kind a set of its own.
+        rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes;
+            of sets, ``"sets"`` or ``"elements"``.
 
     Example:
         >>> from ansatz.spec import InputSpec
@@ -50,7 +52,7 @@ class InputSpec:
     edge_features: int = 0
     graph_features: int = 0
     relations: int = 0
-    rows: Literal["", "graphs", "nodes", "pairs"] = ""
+    rows: Literal["", "graphs", "nodes", "pairs", "sets", "elements"] = ""
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
@@ -96,6 +98,21 @@ class InputSpec:
             graph_features=graph,
             relations=relations,
             rows=rows,
+        )
+
+    @classmethod
+    def set(
+        cls,
+        features: int,
+        *,
+        cardinalities: tuple[int, ...] = (),
+        beside: int = 0,
+        kinds: int = 0,
+        rows: Literal["sets", "elements"] = "sets",
+    ) -> "InputSpec":
+        """Describes sets by the numbers and codes of an element, and the numbers of the set."""
+        return cls(
+            "set", features, cardinalities, graph_features=beside, relations=kinds, rows=rows
         )
 
     @classmethod

@@ -9,7 +9,7 @@ import torch
 from numpy.testing import assert_array_equal
 
 from ansatz import Regressor, networks, outcomes, structures
-from ansatz.data import Graph
+from ansatz.data import Clouds, Graph, Sets
 from ansatz.data.batch import all_tensors, take_rows
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Feed
@@ -37,6 +37,8 @@ SAMPLES = {  # structure, and examples as users hand them over
     "texts": ("sequence", TEXTS),
     "signals": ("sequence", SIGNALS),
     "texts and numbers": ("joined", TABLE.assign(text=TEXTS)),
+    "sets": ("set", Sets.of(SIGNALS)),
+    "clouds": ("points", Clouds.of(SIGNALS)),
     "graphs": ("graph", GRAPHS),
     "nodes": ("nodes", NETWORK.nodes()),
     "pairs of nodes": ("node_pairs", NETWORK.pairs([(k, (k + 1) % N) for k in range(N)])),
@@ -134,6 +136,9 @@ def test_inputs_follow_the_rows_and_fit_the_network(name, X):
     structure, rows = structures.create(name), job_of(name, X).rows
     encoder, recipe = encoder_of(name, X)
     inputs, some = inputs_of(encoder, rows), np.array([7, 2])
+    parts = all_tensors(take_rows(inputs, torch.from_numpy(some)))
+    for whole, part in zip(parts, all_tensors(inputs_of(encoder, rows[some])), strict=True):
+        torch.testing.assert_close(part, whole)
     whole = take_rows(inputs, torch.from_numpy(some))
     for one, other in zip(all_tensors(whole), all_tensors(inputs_of(encoder, rows[some])),
                           strict=True):  # fmt: skip

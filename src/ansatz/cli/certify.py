@@ -76,20 +76,20 @@ def _certified(
     from ansatz.seeds import generator
     from ansatz.symmetry import certify
 
-    x, *others = model.encoder.inputs(rows)
+    moving = model.structure.moving(model.encoder.inputs(rows))
     dense = model.axis != "row"
 
-    def answer(moved: "Tensor") -> "Tensor":
-        raw = model.posterior.answer((moved, *others))
+    def answer(*moved: Any) -> "Tensor":
+        raw = model.posterior.answer(moving.inputs(*moved))
         return raw.movedim(-1, 1) if dense else raw
 
     return certify(
         answer,
-        x.contiguous(),
+        moving.parts,
         group,
         samples=samples,
         generator=generator(seed, "certificate", group.name),
-        kind="equivariant" if dense else "invariant",
+        kind="equivariant" if dense or moving.each else "invariant",
     )
 
 

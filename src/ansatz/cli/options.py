@@ -221,7 +221,7 @@ def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
     """Rejects a fit without a target where data do not have their own."""
     from ansatz import outcomes  # names alone: no member is loaded
 
-    names = ("target", "lower", "masks", *outcomes.by_option)
+    names = ("target", "lower", "masks", "labels", *outcomes.by_option)
     says_target = any(given.get(name) for name in names)
     says_target = says_target or given.get("task") in outcomes.on_structure  # that x holds
     says_target = says_target or data.lower().removesuffix(".gz").endswith(tuple(outcomes.by_file))

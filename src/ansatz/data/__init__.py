@@ -26,6 +26,8 @@ from ansatz.data.leakage import find_duplicates as find_duplicates
 from ansatz.data.leakage import find_leaks as find_leaks
 from ansatz.data.leakage import split_warnings as split_warnings
 from ansatz.data.molecules import Molecules as Molecules
+from ansatz.data.points import Clouds as Clouds
+from ansatz.data.points import solids as solids
 from ansatz.data.prefetch import Prefetch as Prefetch
 from ansatz.data.prefetch import Transformed as Transformed
 from ansatz.data.preprocessing import DataWarning as DataWarning
@@ -38,6 +40,8 @@ from ansatz.data.registry import load as load
 from ansatz.data.registry import names as names
 from ansatz.data.registry import register as register
 from ansatz.data.registry import registry as registry
+from ansatz.data.sets import Elements as Elements
+from ansatz.data.sets import Sets as Sets
 from ansatz.data.source import Source as Source
 from ansatz.data.source import TensorSource as TensorSource
 from ansatz.data.spelling import Spelling as Spelling

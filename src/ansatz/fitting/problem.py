@@ -199,7 +199,7 @@ def with_structure(request: Request) -> Request:
 
     A named data set brings its own target where none is given.
     """
-    if not any(request.given.get(name) for name in ("target", "lower", "masks")):
+    if not any(request.given.get(name) for name in ("target", "lower", "masks", "labels")):
         request = request.but(**{**own_question(request.data), **request.given})
     task = _precise(request.options["task"] or _task_of(request), request)
     x = structure_of(request.data, request.options["x"], request.given, task)

@@ -71,7 +71,8 @@ def compare_recipes(
     References:
         Nadeau and Bengio (2003), Inference for the generalization error, section 4.
     """
-    other = task.alternative(recipe, job)
+    trains = getattr(task.inference, "trains", True)
+    other = task.alternative(recipe, job) if trains else None
     folds = [] if other is None else choose_folds(job, PARTS, task.settings.seed)
     if other is None or not folds or not len(folds[-1][0]):
         return recipe, None

@@ -31,6 +31,7 @@ from ansatz.fitting.options.sequence import (
     SequenceSettings,
 )
 from ansatz.fitting.options.series import SeriesOptions
+from ansatz.fitting.options.sets import PointOptions, PointSettings, SetOptions, SetSettings
 from ansatz.fitting.options.transfer import (
     AdapterOptions,
     AdapterSettings,
@@ -329,6 +330,8 @@ _OWNERS = (
     Owner("pairs", (PairOptions,), (SequenceSettings,), "pairs"),
     Owner("triples", (TripleOptions,), (), "triples"),
     Owner("graph", (GraphOptions,), (), "graphs", ("nodes", "node_pairs", "links")),
+    Owner("set", (SetOptions, ValidationOptions), (SetSettings,), "sets"),
+    Owner("points", (PointOptions,), (PointSettings,), "point clouds"),
     Owner("series", (SeriesOptions,), (), "series"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(

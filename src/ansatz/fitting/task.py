@@ -445,7 +445,9 @@ class Task(NamedTuple):
         """Refuses options of other inferences, and of networks where there are none."""
         own = getattr(self.inference, "settings", settings_of("inference"))
         foreign = settings_of("inference") - own
-        if not getattr(self.inference, "trains", True):
+        if getattr(self.inference, "reads_network", False):
+            foreign |= STEERING - {"widths", "activation"}
+        elif not getattr(self.inference, "trains", True):
             foreign |= STEERING | {"widths", "activation", "dropout"}
             given = [*given, *self.settings.network_options]
             foreign |= set(self.settings.network_options)

@@ -124,13 +124,17 @@ class LatentPosterior(Posterior):
         return {**own, **self._kept}
 
     def record(self) -> dict[str, Any]:
-        likelihood: Any = self.objective.likelihood
-        law = {
-            "name": likelihood.name,
-            "options": likelihood.options,
-            "classes": getattr(likelihood, "classes", 0),
-        }
-        return {**self._state, "likelihood": law}
+        return {**self._state, "likelihood": objective_record(self.objective)}
+
+
+def objective_record(objective: Supervised) -> dict[str, Any]:
+    """The likelihood of an objective, as JSON."""
+    likelihood: Any = objective.likelihood
+    return {
+        "name": likelihood.name,
+        "options": likelihood.options,
+        "classes": getattr(likelihood, "classes", 0),
+    }
 
 
 def rebuild_objective(record: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Supervised:

@@ -15,6 +15,8 @@ registry = Registry(
         "sghmc": "ansatz.inference.stochastic_gradient:SGHMC",
         "dropout": "ansatz.inference.dropout:Dropout",
         "gp": "ansatz.inference.gp:GaussianProcess",
+        "nngp": "ansatz.inference.wide:NNGP",
+        "ntk": "ansatz.inference.wide:NTK",
         "mh": "ansatz.inference.mcmc:MetropolisHastings",
         "mala": "ansatz.inference.mcmc:Mala",
         "hmc": "ansatz.inference.mcmc:HamiltonianMonteCarlo",

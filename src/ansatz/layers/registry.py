@@ -137,6 +137,8 @@ registry = Registry(
         "category_embedding": "ansatz.layers.embedding:CategoryEmbedding",
         "periodic_embedding": "ansatz.layers.embedding:PeriodicEmbedding",
         "piecewise_linear_embedding": "ansatz.layers.embedding:PiecewiseLinearEmbedding",
+        "equivariant_linear": "ansatz.layers.equivariant:EquivariantLinear",
+        "set_pool": "ansatz.layers.set_pool:SetPool",
         "feature_linear": "ansatz.layers.dense:FeatureLinear",
         "locally_connected": "ansatz.layers.locally_connected:LocallyConnected",
         "random_features": "ansatz.layers.random_features:RandomFeatures",

@@ -95,3 +95,11 @@ from ansatz.networks.triples import DistMult as DistMult
 from ansatz.networks.triples import Dot as Dot
 from ansatz.networks.triples import TailFrequencies as TailFrequencies
 from ansatz.networks.triples import TransE as TransE
+from ansatz.networks.deepsets import DeepSets as DeepSets
+from ansatz.networks.deepsets import LinearSet as LinearSet
+from ansatz.networks.pine import Pine as Pine
+from ansatz.networks.set_transformer import SetTransformer as SetTransformer
+from ansatz.networks.invariant_points import InvariantPoints as InvariantPoints
+from ansatz.networks.invariant_points import LinearPoints as LinearPoints
+from ansatz.networks.pointnet import PointNet as PointNet
+from ansatz.networks.pointnet import TNet as TNet

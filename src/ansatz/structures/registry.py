@@ -13,6 +13,8 @@ registry = Registry(
         "masked_passage": "ansatz.structures.sequence.passage.masked:MaskedPassageStructure",
         "passage": "ansatz.structures.sequence.passage.structure:PassageStructure",
         "series": "ansatz.structures.series.structure:SeriesStructure",
+        "points": "ansatz.structures.set.points.structure:PointStructure",
+        "set": "ansatz.structures.set.structure:SetStructure",
         "triples": "ansatz.structures.triples.structure:TripleStructure",
         "graph": "ansatz.structures.graph.structure:GraphStructure",
         "nodes": "ansatz.structures.graph.structure:NodeStructure",
@@ -32,12 +34,16 @@ claims = {
 }
 shared = {"identifier"}  # options that other structures have as well: they yield to the others
 recognizers = {
+    "points": "ansatz.data.points.recognition:is_points",
+    "set": "ansatz.data.sets.recognition:are_sets",
     "graph": "ansatz.structures.graph.recognition:recognizes_data",
     "sequence": "ansatz.structures.sequence.recognition:recognizes_data",
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
     "links": "ansatz.structures.graph.recognition:recognizes_links",
+    "points": "ansatz.data.points.recognition:are_clouds",
+    "set": "ansatz.data.sets.recognition:are_sets",
     "nodes": "ansatz.structures.graph.recognition:recognizes_nodes",
     "node_pairs": "ansatz.structures.graph.recognition:recognizes_pairs",
     "graph": "ansatz.structures.graph.recognition:recognizes_rows",

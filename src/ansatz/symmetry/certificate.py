@@ -8,9 +8,12 @@ import torch
 from torch import Tensor
 
 from ansatz.layers.mode import evaluation_mode
+from ansatz.layers.ragged import Ragged
 from ansatz.symmetry.group import Element, Group
+from ansatz.symmetry.permutations import Permutation
 from ansatz.symmetry.registry import create
 
+COORDINATES = 3  # of a point: the first numbers of its row
 Kind = Literal["invariant", "equivariant"]
 Action = Callable[[Element, Tensor], Tensor]
 
@@ -51,7 +54,7 @@ class Certificate(NamedTuple):
 
 def certify(
     network: Callable[..., Any],
-    inputs: Tensor | tuple[Tensor, ...],
+    inputs: Tensor | Ragged | tuple[Tensor | Ragged, ...],
     group: Group | str,
     *,
     samples: int = 64,
@@ -75,7 +78,9 @@ def certify(
 
     Args:
         network: any callable on tensors.
-        inputs: a batch, or a tuple of what the network takes; the group moves all of them.
+        inputs: a batch, or a tuple of what the network takes; the group moves all of them. Of
+            ragged rows (sets, point clouds) a permutation reorders each, and other groups move the
+            first three numbers of the first input, the coordinates.
         group: or its name.
         samples: elements to try, at most.
         generator: of random numbers.
@@ -107,11 +112,16 @@ def certify(
     if samples < 1:
         raise ValueError(f"samples of certify must be 1 or more, got {samples}.")
     acting = create(group) if isinstance(group, str) else group
-    x = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    if not all(isinstance(each, Tensor) for each in x):
+    x: tuple[Any, ...] = (inputs,) if isinstance(inputs, Tensor | Ragged) else tuple(inputs)
+    if not all(isinstance(each, Tensor | Ragged) for each in x):
         kind_of = type(inputs).__name__
         raise TypeError(f"certify needs tensors, got {kind_of}. Try torch.as_tensor(inputs).")
     rho = _outputs_move(acting, kind, output_action)
+    if isinstance(x[0], Ragged):
+        if isinstance(acting, Permutation):
+            rho = _ragged_outputs_move(acting, x[0], kind, output_action)
+        else:
+            network, x = _on_coordinates(network, x), (x[0].values[:, :COORDINATES],)
     with evaluation_mode(network), torch.no_grad():
         there = _tensors(network(*x))
         compared = [acting.inside(y) if kind == "equivariant" else None for y in there]
@@ -127,6 +137,26 @@ def certify(
     mean, tried = math.fsum(violations) / len(violations), len(violations)
     relative = _relative(worst, there)
     return Certificate(name, kind, worst, mean, relative, worst_element, tried, acting.exact)
+
+
+def _on_coordinates(network: Callable[..., Any], inputs: tuple[Any, ...]) -> Callable[..., Any]:
+    """The network as a function of the coordinates of ragged points."""
+    whole, *others = inputs
+
+    def answer(points: Tensor) -> Any:
+        values = torch.cat([points, whole.values[:, COORDINATES:]], 1)
+        return network(whole._replace(values=values), *others)
+
+    return answer
+
+
+def _ragged_outputs_move(
+    group: Permutation, x: Ragged, kind: Kind, action: Action | None
+) -> Action:
+    """How outputs of the elements of ragged rows move: each with its element."""
+    if kind == "invariant" or action is not None:
+        return _outputs_move(group, kind, action)
+    return lambda g, y: group.act(g, Ragged(y, x.offsets)).values
 
 
 def _elements(

@@ -1,8 +1,11 @@
 """Permutations of the elements of a set, and of the nodes of a graph."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from ansatz.layers.ragged import Ragged, rows_of
 from ansatz.symmetry.group import Group
 
 
@@ -12,11 +15,13 @@ class Permutation(Group):
     .. math:: (g x)_{g(i)} = x_i
 
     Args:
-        axes: along which elements stand; several axes are reordered alike.
+        axes: along which elements stand; several axes are reordered alike. Of ragged rows the
+            elements of each row are reordered, every row in its own way.
 
     Shapes:
         - x: ``(B, N, ...)`` for the default; a mask ``(B, N)`` beside it is reordered with it.
-        - element: ``(N,)`` whole numbers, :math:`g(0), \dots, g(N-1)`.
+        - element: ``(N,)`` whole numbers, :math:`g(0), \dots, g(N-1)`; of ragged rows, of all their
+          elements.
 
     Example:
         >>> import torch
@@ -33,15 +38,26 @@ class Permutation(Group):
     def __init__(self, *, axes: int | tuple[int, ...] = 1) -> None:
         self.axes = (axes,) if isinstance(axes, int) else tuple(axes)
 
-    def identity(self, x: Tensor) -> Tensor:
-        return torch.arange(self._count(x))
+    def identity(self, x: Any) -> Tensor:
+        return torch.arange(len(x.values) if isinstance(x, Ragged) else self._count(x))
 
-    def sample(self, x: Tensor, generator: torch.Generator | None = None) -> Tensor:
+    def sample(self, x: Any, generator: torch.Generator | None = None) -> Tensor:
         device = generator.device if generator is not None else "cpu"
+        if isinstance(x, Ragged):
+            order = torch.randperm(len(x.values), generator=generator, device=device)
+            return order[rows_of(x.offsets.to(device))[order].argsort(stable=True)]
         return torch.randperm(self._count(x), generator=generator, device=device)
 
-    def act(self, element: Tensor, x: Tensor) -> Tensor:
+    def act(self, element: Tensor, x: Any) -> Any:
+        if isinstance(x, Ragged):
+            return x._replace(values=self._along(element, x.values, (0,)))
         return self._along(element, x, self.axes)
+
+    def move(self, element: Tensor, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Reorders every input; beside ragged ones, numbers of the rows stay."""
+        if not isinstance(inputs[0], Ragged):
+            return super().move(element, inputs)
+        return tuple(self.act(element, x) if isinstance(x, Ragged) else x for x in inputs)
 
     def inverse(self, element: Tensor) -> Tensor:
         return element.argsort()

@@ -131,7 +131,7 @@ class Supervised(nn.Module):
         terms = self.likelihood.training_loss(raw, target)
         for other in others:
             terms = terms + AUXILIARY * self.likelihood.training_loss(other, target)
-        return weighted(terms, batch.weight, complete=complete)
+        return with_penalty(weighted(terms, batch.weight, complete=complete), network)
 
     def _mixed(self, raws: list[Tensor], target: MixedTarget, weight: Tensor) -> Loss:
         """The loss of both outcomes of mixed rows, by their shares."""
@@ -194,6 +194,13 @@ def observed(target: Any, weight: Tensor) -> Any:
         return torch.where(seen, y, 0.5 if y.is_floating_point() else 0)
 
     return map_tensors(fill, target)
+
+
+def with_penalty(loss: Loss, network: nn.Module) -> Loss:
+    """Adds what a network asks for in training, ``penalty()``, to the mean loss."""
+    ask: Any = getattr(network, "penalty", None)
+    cost = ask() if callable(ask) and network.training else None
+    return loss if cost is None else loss._replace(total=loss.total + loss.count * cost)
 
 
 def weighted(terms: Tensor, weight: Tensor, *, complete: bool | None = None) -> Loss:

@@ -138,6 +138,7 @@ class Inference(Protocol):
     ] = ()  # that it prefers where y allows several; () for any
     infers_linear: ClassVar[bool] = False  # whether it infers a linear model's coefficients itself
     trains: ClassVar[bool] = True  # whether it trains networks, and takes options of that
+    reads_network: ClassVar[bool] = False  # whether it takes a network that it does not train
 
     def recipe(self, base: "Recipe", facts: "Facts", options: Mapping[str, Any]) -> "Recipe":
         """The structure's recipe, changed as this inference needs it."""

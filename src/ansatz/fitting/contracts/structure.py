@@ -1,6 +1,6 @@
 """The first axis: what does x look like?"""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
@@ -53,6 +53,20 @@ class Feed(NamedTuple):
     training: bool
     additive: bool = True  # whether the loss of a batch is the sum of its rows' losses
     normalizes: bool = False  # whether the network normalizes within a batch
+
+
+class Moving(NamedTuple):
+    """The inputs of a network as a group moves them.
+
+    Args:
+        parts: that move.
+        inputs: makes a network's inputs of moved parts.
+        each: whether there is an answer for each element, which should move with it.
+    """
+
+    parts: tuple[Any, ...]
+    inputs: Callable[..., Any]
+    each: bool
 
 
 class LinearBaseline(NamedTuple):
@@ -203,6 +217,11 @@ class Structure(Protocol):
             listed = ", ".join(known)
             raise UsageError(f"{name} does not act on {self.unit[1]}. Take one of: {listed}.")
         return known[name]
+
+    def moving(self, inputs: Any) -> "Moving":
+        """What a group moves of a network's inputs, and how they are put together again."""
+        x, *others = inputs
+        return Moving((x.contiguous(),), lambda moved: (moved, *others), False)
 
     def from_python(
         self, X: Any, *, estimator: Any, reset: bool, roles: Mapping[str, str] | None = None

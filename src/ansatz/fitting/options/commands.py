@@ -20,6 +20,7 @@ from ansatz.fitting.options.option import (
 )
 from ansatz.fitting.options.sequence import PairOptions
 from ansatz.fitting.options.series import SeriesOptions
+from ansatz.fitting.options.sets import SetOptions
 from ansatz.fitting.options.transfer import AdapterOptions, TransferOptions
 from ansatz.fitting.options.vector import TableReading, VectorOptions
 
@@ -121,6 +122,7 @@ class InferenceSettings(PosteriorOptions, total=False):
     kernel: Annotated[str, Option("Of a Gaussian process (ansatz list kernels): matern52.")]
     restarts: Annotated[int, Option("Beginnings of the search for a kernel's parameters: 3.")]
     inducing: Annotated[int, Option("Inducing rows of a Gaussian process of many rows: 512.")]
+    time: Annotated[float, Option("Of gradient flow in a network of infinite width: infinity.")]
     chains: Annotated[int, Option("Chains of a sampler: 4.")]
     warmup: Annotated[int, Option("Draws that adapt a sampler: 1000; networks 500.")]
     draws: Annotated[int, Option("Draws of each chain: 1000; networks 500.")]
@@ -561,6 +563,7 @@ class FitOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    SetOptions,
     TripleOptions,
     GraphOptions,
     TransferOptions,
@@ -601,6 +604,7 @@ class TuneOptions(
     GridOptions,
     PairOptions,
     SeriesOptions,
+    SetOptions,
     TripleOptions,
     GraphOptions,
     TransferOptions,

@@ -12,6 +12,7 @@ from ansatz.errors import ModelError, UsageError
 MODEL, TRAINING, ROWS, RUN = "The model", "The training", "Rows and columns", "The run"
 IMAGES, READING = "Images, signals and volumes", "Reading the table"
 TEXTS, FORECASTS, GRAPHS = "Texts and sequences", "Forecasts", "Graphs"
+SETS = "Sets and point clouds"
 PANELS = (
     "The search",
     MODEL,
@@ -20,6 +21,7 @@ PANELS = (
     IMAGES,
     TEXTS,
     FORECASTS,
+    SETS,
     GRAPHS,
     RUN,
     READING,

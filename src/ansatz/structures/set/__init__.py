@@ -1,0 +1,1 @@
+"""Sets: elements whose order carries no meaning."""
