@@ -21,7 +21,7 @@ SECTIONS = {
     "Guides": (
         "tables", "images", "text", "language-models", "tags", "translation", "forecasts", "links",
         "segmentation", "volumes", "likelihoods", "survival", "rankings",
-        "linear-models", "ensembles", "gaussian-processes", "sampling", "report",
+        "linear-models", "ensembles", "gaussian-processes", "sampling", "bayesian-models", "report",
         "diagnostics", "attribution", "compare",
         "tune", "augmentation",
         "symmetry", "scale", "export", "cli",

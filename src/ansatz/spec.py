@@ -19,7 +19,8 @@ class InputSpec:
             sequence, numbers per step; of a graph, numbers per node; of a set, per element.
         cardinalities: levels of each categorical column that the network embeds by itself;
             its codes arrive as a second input ``(B, C)``, code 0 being the unknown level; of a
-            sequence, the number of codes of each kind that a step has, ``(B, T, C)``.
+            sequence, the number of codes of each kind that a step has, ``(B, T, C)``; of molecules,
+            the atomic numbers of their elements.
         size: cells along each axis of a grid: ``(L,)``, ``(H, W)`` or ``(D, H, W)``; empty where
             it is not known, and for vectors; ``(T,)`` for sequences of a known length.
         parts: for inputs of several kinds, the name and the spec of each, in the order in which a
@@ -32,6 +33,7 @@ class InputSpec:
             set, of kinds of elements, each kind a set of its own.
         rows: what a row of a batch of graphs is: ``"graphs"``, ``"nodes"`` or ``"pairs"`` of nodes;
             of sets, ``"sets"`` or ``"elements"``.
+        cutoff: the largest distance of two atoms of a molecule that see each other.
 
     Example:
         >>> from ansatz.spec import InputSpec
@@ -53,6 +55,7 @@ class InputSpec:
     graph_features: int = 0
     relations: int = 0
     rows: Literal["", "graphs", "nodes", "pairs", "sets", "elements"] = ""
+    cutoff: float = 0.0
 
     @classmethod
     def grid(cls, channels: int, *size: int) -> "InputSpec":
@@ -114,6 +117,15 @@ class InputSpec:
         return cls(
             "set", features, cardinalities, graph_features=beside, relations=kinds, rows=rows
         )
+
+    @classmethod
+    def molecule(cls, elements: "int | Sequence[int]", cutoff: float) -> "InputSpec":
+        """Describes molecules by their elements, atomic numbers, and the reach of an atom.
+
+        A number of elements stands for the first ones: hydrogen, helium and so on.
+        """
+        numbers = tuple(range(1, elements + 1)) if isinstance(elements, int) else tuple(elements)
+        return cls("molecule", len(numbers), numbers, cutoff=cutoff)
 
     @classmethod
     def joined(cls, **parts: "InputSpec") -> "InputSpec":

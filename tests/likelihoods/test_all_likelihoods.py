@@ -914,6 +914,7 @@ TARGETS = {  # outcomes to fit a constant to
 }
 CLASSES = ("categorical", "cross_entropy", "focal", "ordinal")
 VECTORS = {
+    "energy_forces",  # an energy and the forces on all atoms
     "autoregressive",  # a whole sequence
     "span",  # two steps of a sequence
     "sum",

@@ -9,7 +9,7 @@ import torch
 from numpy.testing import assert_array_equal
 
 from ansatz import Regressor, networks, outcomes, structures
-from ansatz.data import Clouds, Graph, Sets
+from ansatz.data import Clouds, Graph, Molecules, Sets
 from ansatz.data.batch import all_tensors, take_rows
 from ansatz.errors import UsageError
 from ansatz.fitting.contracts.structure import Feed
@@ -25,12 +25,14 @@ TABLE.loc[3, "a"] = np.nan
 WORDS = np.array("a good bad film play with no plot and some fine acting".split())
 TEXTS = [" ".join(RNG.choice(WORDS, 9 if k in (2, 7) else 3 + k % 6)) for k in range(N)]
 SIGNALS = [RNG.normal(size=(9 if k in (2, 7) else 2 + k % 5, 3)) for k in range(N)]
+ATOMS = Molecules(RNG.normal(size=(N, 3, 3)) + 2 * np.eye(3), ["O", "H", "H"])
 GRAPHS = [  # paths of 2 to 7 nodes
     Graph.of([[*range(n - 1)], [*range(1, n)]], x=RNG.normal(size=(n, 3)))
     for n in (2 + k % 6 for k in range(N))
 ]
 NETWORK = Graph.of(RNG.integers(0, N, (2, 60)), x=TABLE)
 SAMPLES = {  # structure, and examples as users hand them over
+    "molecules": ("molecule", ATOMS),
     "numbers": ("vector", RNG.normal(size=(N, 3))),
     "table": ("vector", TABLE),
     "images": ("grid", RNG.normal(size=(N, 8, 8)).astype(np.float32)),

@@ -47,7 +47,7 @@ def citations(name: str) -> Citations:
     """Reads a graph from its file."""
     import torch
 
-    with np.load(_folder(name) / f"{name}.npz") as data:
+    with np.load(_folder(name) / f"{name}.npz", allow_pickle=False) as data:
         shape = tuple(data["x_shape"])
         x = np.zeros(shape, np.float32)
         rows = np.repeat(np.arange(shape[0]), np.diff(data["x_indptr"]))

@@ -64,6 +64,12 @@ SUITES = {
     "quality-translation": Suite(
         "translation", "quality_translation", "Multi30k: BLEU in 6 and in 60 minutes", False
     ),
+    "speed-molecules": Suite(
+        "molecules", "speed_molecules", "pairs of 20,000 atoms beside ASE and matscipy", False
+    ),
+    "quality-molecules": Suite(
+        "molecules", "quality_molecules", "forces of liquid water, three seeds", False
+    ),
     "quality-segmentation": Suite(
         "image_quality", "quality_segmentation", "membranes of ISBI 2012, three seeds", False
     ),

@@ -48,7 +48,8 @@ def inspect(
     _print(description)
     if of_draws is not None:
         print_line()
-        print_line(str(estimator.summary()))
+        for line in str(estimator.allow_unconverged().summary()).splitlines():
+            print_line(line)
 
 
 def _inspect_checkpoints(folder: Path, as_json: bool) -> None:

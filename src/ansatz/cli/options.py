@@ -151,7 +151,7 @@ def _place(parameter: inspect.Parameter) -> tuple[bool, int]:
     return is_option, PANELS.index(panel) + 1 if panel in PANELS else 0
 
 
-_OWN_TARGET = ("", ".npz", ".npy", ".nii", ".gz")  # endings of what may be images
+_OWN_TARGET = ("", ".npz", ".npy", ".nii", ".gz", ".xyz", ".extxyz")  # of images, molecules
 _LARGEST = 1 << 20  # bytes; a configuration is written by hand
 
 

@@ -202,7 +202,7 @@ def print_fit(fit: Any) -> None:
         print_line()
         simple = {"linear": fit.linear, "constant": fit.constant, **fit.baselines}
         print_metrics({"model": fit.metrics, **simple})
-    if fit.network == "linear":
+    if fit.network == "linear" and not fit.fitted.has_failed:
         for line in f"\n{fit.summary()}".splitlines():
             print_line(line)
     if fit.folder is None:

@@ -79,15 +79,22 @@ def fit_request(asked: Request) -> Fit:
             test = share if problem.rows.has_features else 0.0
         run.fingerprint = fingerprint(problem, task, test=test, folds=request.options["folds"])
         finished = run.finished()
-        if finished is not None:
+        if finished is not None and not _asks_for_more(task, finished.fitted):
             return finished
-        result = _fit(request, problem, task, test, own, run)
+        previous = None if finished is None else finished.fitted
+        result = _fit(request, problem, task, test, own, run, previous)
     result.seconds = clock.perf_counter() - began
     return run.save(result)
 
 
 def _fit(
-    request: Request, problem: Problem, task: Task, test: float, own: bool, run: FitFolder
+    request: Request,
+    problem: Problem,
+    task: Task,
+    test: float,
+    own: bool,
+    run: FitFolder,
+    previous: Model | None = None,
 ) -> Fit:
     """Splits the rows, chooses the likelihood, fits, and evaluates beside the baselines."""
     seed, folds = request.options["seed"], request.options["folds"]
@@ -108,7 +115,8 @@ def _fit(
     number = None if folds is None else folds_of(job, task, folds, seed)
     progress = request.options["progress"]
     choice, task = _choose(problem, task, rows.learn, progress)
-    model = fit_model(task, rows.learn._replace(trainer_options=run.trainer_options()))
+    learn = rows.learn._replace(trainer_options=run.trainer_options())
+    model = fit_model(task, learn, previous=previous)
     model.column_roles = problem.column_roles
     scores = _scores(model, job, rows, number, progress)
     keys = job.keys() if rows.parts is not None else None
@@ -129,6 +137,7 @@ def _fit(
         *([] if problem.column_roles.time is None else note_on_drift(model, rows.test)),
         *model.encoder.notes,
         *model.notes,
+        *_answers(model, rows.test),
         *model.outcome.notes(model),
         *scores.messages,
         *_second_opinion(request, model, rows),
@@ -179,6 +188,18 @@ def _fit(
             default_inference=AUTO,
         )
     return result
+
+
+def _asks_for_more(task: Task, model: Model) -> bool:
+    """Whether a finished model is of chains that are shorter than what is asked for."""
+    drawn = getattr(model.posterior, "drawn", 0)
+    return bool(drawn) and (task.settings.get("draws") or 0) > drawn
+
+
+def _answers(model: Model, test: Job) -> list[str]:
+    """Which question the test rows answer, where groups vary."""
+    describe = getattr(model.posterior, "answers", None)
+    return [] if describe is None or not len(test.y) else list(describe(test.rows))
 
 
 def _validation_source(request: Request) -> TableSource | None:

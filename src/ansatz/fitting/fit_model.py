@@ -6,6 +6,7 @@ from typing import get_args
 import numpy as np
 import torch
 
+from ansatz import inference
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.contracts.inference import Fitted, OutOfFoldPredictions
 from ansatz.fitting.intervals import conformal_scores
@@ -78,6 +79,13 @@ def _solve(task: Task, job: Job, likelihood: Likelihood) -> Model:
     if not job.rows.has_features and not isinstance(task.settings.network, str):
         raise DataError("X has no columns that a network could use.")
     task.refuse("linear")
+    if task.settings.is_linear and "priors" in task.inference.settings:
+        kinds = {name: inference.registry.get(name) for name in inference.registry.names()}
+        able = [name for name, kind in kinds.items() if kind.infers_linear]
+        raise UsageError(
+            f"inference {task.inference.name} is for networks; a linear model takes "
+            f"{', '.join(able)} or none."
+        )
     odd = [name for name in declared(TrainingOptions) if task.settings.get(name) is not None]
     odd = [name for name in odd if name != "penalty"]
     if task.settings.is_linear and odd:

@@ -214,7 +214,9 @@ def _task_of(request: Request) -> str | None:
             return task
     name = str(request.data).lower().removesuffix(".gz")
     found = (task for end, task in outcomes.by_file.items() if name.endswith(end))
-    return next(found, None)
+    shown = outcomes.by_contents.items()
+    by_contents = (task for task, test in shown if load(test)(request.data, request.given))
+    return next(found, None) or next(by_contents, None)
 
 
 def _precise(task: str | None, request: Request) -> str | None:

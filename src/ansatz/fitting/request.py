@@ -22,6 +22,7 @@ from ansatz.fitting.options.commands import (
 from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.links import TripleOptions
+from ansatz.fitting.options.molecule import MoleculeOptions
 from ansatz.fitting.options.option import Declared, Option, declared
 from ansatz.fitting.options.sequence import (
     PairOptions,
@@ -333,6 +334,7 @@ _OWNERS = (
     Owner("set", (SetOptions, ValidationOptions), (SetSettings,), "sets"),
     Owner("points", (PointOptions,), (PointSettings,), "point clouds"),
     Owner("series", (SeriesOptions,), (), "series"),
+    Owner("molecule", (MoleculeOptions,), (), "molecules"),
     Owner("passage", (SequenceOptions,), (SequenceSettings,), "documents"),
     Owner(
         "joined",

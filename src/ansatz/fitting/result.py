@@ -224,7 +224,7 @@ class FitFolder:
         if self.out is None:
             return result
         if self._is_first:
-            save_model(result.fitted, self.out, overwrite=self.overwrite)
+            save_model(result.fitted, self.out, overwrite=self.overwrite or self.resume)
             if self.checkpoints.exists():
                 shutil.rmtree(self.checkpoints)
         processes = current_processes()
@@ -256,6 +256,9 @@ def fingerprint(problem: Problem, task: Task, **others: Any) -> dict[str, str]:
     }
     for name in ("time_limit", "verbose", "n_jobs", "callbacks"):  # they change no number
         settings.pop(name, None)
+    if "chains" in getattr(task.inference, "settings", ()):  # a longer run begins as a shorter one
+        given = dict(task.settings.arguments.get("inference_options") or {})
+        settings["inference_options"] = repr({k: v for k, v in given.items() if k != "draws"})
     text = json.dumps(settings, sort_keys=True, default=str)
     return {"data": problem.fingerprint, "options": hashlib.sha256(text.encode()).hexdigest()}
 

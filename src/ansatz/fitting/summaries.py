@@ -14,6 +14,7 @@ from ansatz.data import as_frame, is_frame
 from ansatz.fitting.model import Model
 from ansatz.likelihoods import Likelihood
 from ansatz.linear import NetworkSummary, average_marginal_effects, split_formula
+from ansatz.linear.terms import read_terms
 
 if TYPE_CHECKING:
     from ansatz.fitting.model import Model
@@ -119,6 +120,8 @@ def _call(model: "Model", targets: list[str]) -> str:
     formula = model.task.settings.get("formula")
     if formula is not None:
         shown = split_formula(formula).terms
+    for term in read_terms(model.task.settings.get("random")):
+        shown += f" + ({term})"
     column_roles = model.column_roles
     if column_roles is not None and column_roles.offset is not None:
         shown += f" + offset({column_roles.offset})"

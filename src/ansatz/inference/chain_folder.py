@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ansatz.errors import Interrupted, UsageError
+from ansatz.inference.draws import MOST_BYTES
 from ansatz.inference.runs import Run
 from ansatz.storage import pack_state, unpack_state
 from ansatz.storage.run_folder import RunFolder, RunLock
@@ -71,9 +72,30 @@ def _save(folder: RunFolder | None, run: Run) -> str | None:
     return str(folder.folder)
 
 
+def load_run(run: Run, state: Mapping[str, Any]) -> None:
+    """Goes back to a state of the same chains; those of another density are refused."""
+    run.load(state)
+    position, known = run.ends()
+    now, _ = run.density(position)
+    if not torch.allclose(now, known, rtol=1e-9, atol=1e-9):
+        raise UsageError(
+            "these chains are of other rows, priors or terms, and cannot go on: fit anew."
+        )
+    if run.done > run.plan.total:
+        raise UsageError(
+            f"the chains have {run.done - run.plan.warmup:,} draws each after the warm-up: ask for "
+            "more to go on."
+        )
+
+
 def run_tensors(state: Mapping[str, Any]) -> dict[str, Tensor]:
-    """The state of chains as tensors, which a model saves so that they can go on."""
+    """The state of chains as tensors, which a model saves so that they can go on.
+
+    Nothing where they would take more than a model may hold.
+    """
     packed, tensors = pack_state(dict(state))
+    if sum(t.numel() * t.element_size() for t in tensors.values()) > MOST_BYTES:
+        return {}
     text = torch.frombuffer(bytearray(json.dumps(packed).encode()), dtype=torch.uint8)
     return {"run.packed": text, **{f"run.{name}": value for name, value in tensors.items()}}
 
@@ -81,7 +103,9 @@ def run_tensors(state: Mapping[str, Any]) -> dict[str, Tensor]:
 def run_state(saved: Mapping[str, Tensor]) -> dict[str, Any]:
     """The inverse of :func:`run_tensors`."""
     if "run.packed" not in saved:
-        raise UsageError("these draws did not come from chains that can go on.")
+        raise UsageError(
+            "these draws did not come from chains, or from chains too long to be kept: fit anew."
+        )
     packed = json.loads(saved["run.packed"].numpy().tobytes())
     own = {n: t for n, t in saved.items() if n.startswith("run.") and n != "run.packed"}
     tensors = {name.removeprefix("run."): tensor for name, tensor in own.items()}

@@ -276,7 +276,8 @@ class Kronecker:
             for left, right in zip(self.left, self.right, strict=True):
                 a, u = torch.linalg.eigh(left)
                 b, v = torch.linalg.eigh(right / max(1, self.count))
-                self.bases.append((u, v, torch.zeros(0)))
+                # Contiguous as a loaded model has them: products round by their layout.
+                self.bases.append((u.contiguous(), v.contiguous(), torch.zeros(0)))
                 self._spectra.append((a.clamp(min=0), b.clamp(min=0)))
         return self._spectra
 

@@ -34,6 +34,8 @@ from ansatz.inference.curvature import (
     loss_factor,
     make_curvature,
 )
+from ansatz.inference.glm.laplace import fit_linear_laplace, is_linear
+from ansatz.inference.glm.posterior import LinearDraws, is_of_linear, rebuild_linear_draws
 from ansatz.inference.normal_points import normal_points
 from ansatz.inference.posterior_fit import (
     Beginning,
@@ -214,7 +216,10 @@ class Laplace(Inference):
     words: ClassVar[str] = "a normal posterior around a mode"
     averages: ClassVar[bool] = False
     few: ClassVar[float] = FEW
-    settings: ClassVar[frozenset[str]] = frozenset({"priors", "samples", "curvature", "subset"})
+    infers_linear: ClassVar[bool] = True
+    settings: ClassVar[frozenset[str]] = frozenset(
+        {"priors", "random", "samples", "curvature", "subset"}
+    )
 
     def recipe(self, base: Recipe, facts: Facts, options: Mapping[str, Any]) -> Recipe:
         return posterior_recipe(base, facts)
@@ -226,6 +231,8 @@ class Laplace(Inference):
         likelihood: Likelihood,
         previous: Posterior | None = None,
     ) -> Fitted:
+        if is_linear(plan):
+            return fit_linear_laplace(self.name, plan, job, likelihood, sampled=True)
         if job.target.axis != "row":
             raise UsageError("inference laplace has one outcome for each row; take ensemble.")
         kind = _choice(plan, "curvature", KINDS)
@@ -271,7 +278,9 @@ class Laplace(Inference):
         record: Mapping[str, Any],
         tensors: Mapping[str, Tensor],
         build: Build,
-    ) -> LaplacePosterior:
+    ) -> LaplacePosterior | LinearDraws:
+        if is_of_linear(record):
+            return rebuild_linear_draws(self.name, structure, encoder, record, tensors, build)
         own = {n: t for n, t in tensors.items() if n.startswith(("network.", "objective."))}
         trained = build(own)
         jacobian = Jacobian(trained, last=record["subset"] == "last")

@@ -13,6 +13,8 @@ from ansatz.fitting.model import PointPosterior, Trained
 from ansatz.fitting.recipe import FEW, Recipe
 from ansatz.fitting.task import TrainingPlan
 from ansatz.fitting.training import finish_pair
+from ansatz.inference.glm.laplace import fit_linear_laplace, is_linear
+from ansatz.inference.glm.posterior import LinearDraws, is_of_linear, rebuild_linear_draws
 from ansatz.inference.posterior_fit import (
     begin,
     fit_mode,
@@ -62,7 +64,8 @@ class Map(Inference):
     words: ClassVar[str] = "the mode of a posterior"
     averages: ClassVar[bool] = False
     few: ClassVar[float] = FEW
-    settings: ClassVar[frozenset[str]] = frozenset({"priors"})
+    infers_linear: ClassVar[bool] = True
+    settings: ClassVar[frozenset[str]] = frozenset({"priors", "random"})
 
     def recipe(self, base: Recipe, facts: Facts, options: Mapping[str, Any]) -> Recipe:
         return posterior_recipe(base, facts)
@@ -74,6 +77,8 @@ class Map(Inference):
         likelihood: Likelihood,
         previous: Posterior | None = None,
     ) -> Fitted:
+        if is_linear(plan):
+            return fit_linear_laplace(self.name, plan, job, likelihood, sampled=False)
         start = begin(plan, job, likelihood, self.name)
         history, norm = fit_mode(plan, job, start)
         trained = finish_pair(plan, start.encoder, start.network, start.objective)
@@ -88,5 +93,7 @@ class Map(Inference):
         record: Mapping[str, Any],
         tensors: Mapping[str, Tensor],
         build: Build,
-    ) -> ModePosterior:
+    ) -> ModePosterior | LinearDraws:
+        if is_of_linear(record):
+            return rebuild_linear_draws(self.name, structure, encoder, record, tensors, build)
         return ModePosterior(structure, encoder, build(tensors), state=record)

@@ -11,9 +11,17 @@ from ansatz.fitting.contracts.rows import Encoder
 from ansatz.fitting.contracts.structure import Facts, Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.recipe import Recipe
-from ansatz.fitting.task import STEERING, TrainingPlan
+from ansatz.fitting.task import TrainingPlan
+from ansatz.inference.glm.laplace import is_linear
 from ansatz.inference.glm.posterior import LinearDraws, rebuild_linear_draws
 from ansatz.inference.glm.sampled import sample_linear
+from ansatz.inference.network_chains import (
+    NetworkDraws,
+    is_of_network,
+    rebuild_network_draws,
+    sample_network,
+)
+from ansatz.inference.posterior_fit import posterior_recipe
 from ansatz.likelihoods import Likelihood
 
 
@@ -25,12 +33,13 @@ class _Chains(Inference):
     few: ClassVar[float] = 1.0
     infers_linear: ClassVar[bool] = True
     trains: ClassVar[bool] = False
+    reads_network: ClassVar[bool] = False
     settings: ClassVar[frozenset[str]] = frozenset(
         {"chains", "warmup", "draws", "thin", "target_accept", "metric", "priors", "random"}
     )
 
     def recipe(self, base: Recipe, facts: Facts, options: Mapping[str, Any]) -> Recipe:
-        return base.model_copy(update={"holdout": 0.0, "bins": 0, "dtype": "float64"})
+        return posterior_recipe(base, facts).model_copy(update={"dtype": "float64"})
 
     def fit(
         self,
@@ -39,11 +48,15 @@ class _Chains(Inference):
         likelihood: Likelihood,
         previous: Posterior | None = None,
     ) -> Fitted:
-        odd = [name for name in plan.options if name in STEERING and plan.options[name] is not None]
-        odd = [name for name in odd if plan.options[name] is not False]
-        if odd:
-            raise UsageError(f"'{odd[0]}' is for the training of networks, which chains do not do.")
-        return sample_linear(self.name, plan, job, likelihood, previous)
+        if is_linear(plan):
+            return sample_linear(self.name, plan, job, likelihood, previous)
+        if not self.reads_network:
+            raise UsageError(
+                f"inference {self.name} is for linear models: give network='linear', or take nuts."
+            )
+        if plan.options.get("random"):
+            raise UsageError("terms that vary between groups are for network='linear'.")
+        return sample_network(self.name, plan, job, likelihood, previous)
 
     def rebuild(
         self,
@@ -52,7 +65,9 @@ class _Chains(Inference):
         record: Mapping[str, Any],
         tensors: Mapping[str, Tensor],
         build: Build,
-    ) -> LinearDraws:
+    ) -> LinearDraws | NetworkDraws:
+        if is_of_network(record):
+            return rebuild_network_draws(self.name, structure, encoder, record, tensors, build)
         return rebuild_linear_draws(self.name, structure, encoder, record, tensors, build)
 
 
@@ -64,6 +79,7 @@ class Nuts(_Chains):
     """
 
     name: ClassVar[str] = "nuts"
+    reads_network: ClassVar[bool] = True
     settings: ClassVar[frozenset[str]] = _Chains.settings | {"max_depth"}
 
 
@@ -75,6 +91,7 @@ class HamiltonianMonteCarlo(_Chains):
     """
 
     name: ClassVar[str] = "hmc"
+    reads_network: ClassVar[bool] = True
 
 
 class Mala(_Chains):

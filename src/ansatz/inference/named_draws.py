@@ -3,6 +3,7 @@
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -157,7 +158,9 @@ def _value(node: ast.expr, known: dict[str, Array]) -> Any:
 def to_arviz(posterior: NamedDraws) -> Any:
     """The draws as ArviZ has them: InferenceData, or a DataTree from version 1 on."""
     try:
-        import arviz
+        with warnings.catch_warnings():  # it announces its next version once a day
+            warnings.simplefilter("ignore", FutureWarning)
+            import arviz
     except ImportError:
         raise MissingExtraError("exports to ArviZ", "bayes") from None
     columns = {name: posterior.numbers[..., k].numpy() for k, name in enumerate(posterior.names)}

@@ -51,6 +51,11 @@ class Run(Protocol):
     """Several chains of one method."""
 
     plan: Plan
+    density: Density
+
+    def ends(self) -> tuple[Tensor, Tensor]:
+        """Where each chain is, ``(C, D)``, and the log density there."""
+        ...
 
     @property
     def done(self) -> int:
@@ -240,6 +245,11 @@ class Apart(Run):
         fewest = min(len(chain.kept) for chain in self._chains)
         return _as_chains([chain.kept[:fewest] for chain in self._chains], self._sizes(), self.plan)
 
+    def ends(self) -> tuple[Tensor, Tensor]:
+        points = [chain.point for chain in self._chains]
+        values = torch.tensor([float(p.log_density) for p in points], dtype=torch.float64)
+        return torch.from_numpy(np.stack([p.position for p in points])), values
+
     def _sizes(self) -> Tensor:
         return torch.tensor([float(chain.step.settled) for chain in self._chains])
 
@@ -284,7 +294,7 @@ class Together(Run):
     """Chains in step, with one metric for all of them."""
 
     def __init__(self, density: Density, start: Tensor, first: Metric, plan: Plan) -> None:
-        self.plan = plan
+        self.density, self.plan = density, plan
         self.method: Method = METHODS[plan.method]
         self.target = plan.target if plan.target != 0.8 else self.method.target
         self._density: Any = density
@@ -357,6 +367,9 @@ class Together(Run):
             "number": self.number,
             **_packed(self.kept),
         }
+
+    def ends(self) -> tuple[Tensor, Tensor]:
+        return self.current.position, self.current.log_density
 
     def _like(self) -> tuple[int, ...]:
         return np.shape(self.step.log_step)

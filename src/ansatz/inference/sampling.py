@@ -83,6 +83,19 @@ def sample(
     return run.chains()
 
 
+class About(NamedTuple):
+    """What is known of a density besides its values.
+
+    Args:
+        names: of the parameters, for messages.
+        held: coordinates that stay at the start while the mode is sought: the joint mode of a
+            hierarchy and its scales lies far from its mass.
+    """
+
+    names: Sequence[str] | None = None
+    held: Sequence[int] = ()
+
+
 def start_run(
     density: Density,
     start: Tensor,
@@ -96,17 +109,16 @@ def start_run(
     target_accept: float = 0.8,
     max_depth: int = 10,
     metric: str | Tensor = "auto",
-    names: Sequence[str] | None = None,
+    about: "About | None" = None,
 ) -> Run:
-    """The chains of :func:`sample` before their first draw.
-
-    ``names`` are those of the parameters, for messages.
-    """
+    """The chains of :func:`sample` before their first draw."""
     _check(method, warmup=warmup, draws=draws, thin=thin, chains=chains, target=target_accept)
+    names, held = about or About()
     start = start.detach().double()
     if start.ndim == 1:
         _check_start(density, start[None], names)
-    shape = mode_and_covariance(density, start if start.ndim == 1 else start.mean(0), metric)
+    centre = start if start.ndim == 1 else start.mean(0)
+    shape = mode_and_covariance(density, centre, metric, held)
     places = _starts(start, shape, chains, seed) if start.ndim == 1 else start
     if start.ndim == 1:
         places = _nearer(density, places, start if shape is None else shape.mode)
@@ -180,7 +192,9 @@ class Shape(NamedTuple):
     covariance: Tensor  # (D, D), the inverse Hessian of -log p
 
 
-def mode_and_covariance(density: Density, start: Tensor, metric: str | Tensor) -> Shape | None:
+def mode_and_covariance(
+    density: Density, start: Tensor, metric: str | Tensor, held: Sequence[int] = ()
+) -> Shape | None:
     """The mode and the inverse Hessian there; None where there is none, or D is too large."""
     size = len(start)
     if not isinstance(metric, str) or metric == "diagonal" or size > DENSE:
@@ -189,6 +203,7 @@ def mode_and_covariance(density: Density, start: Tensor, metric: str | Tensor) -
     def function(x: Array) -> tuple[float, Array]:
         value, slope = density(torch.from_numpy(x)[None])
         found = -float(value)
+        slope[:, list(held)] = 0
         return (found, -slope[0].numpy()) if math.isfinite(found) else (1e300, np.zeros(size))
 
     done = minimize(function, start.numpy(), jac=True, method="L-BFGS-B", options={"maxiter": 500})
@@ -204,6 +219,8 @@ def mode_and_covariance(density: Density, start: Tensor, metric: str | Tensor) -
     if not hessian.isfinite().all():
         return None
     values, vectors = torch.linalg.eigh(hessian)
+    if held:  # not at a mode: curvatures may be negative; the prior's are about 1
+        values = values.abs().clamp(min=1.0)
     if float(values[0]) <= 1e-10 * float(values[-1]):
         return None
     return Shape(mode, (vectors / values) @ vectors.mT)

@@ -74,5 +74,8 @@ from ansatz.layers.ragged import segment_sum as segment_sum
 from ansatz.layers.edges import Edges as Edges
 from ansatz.layers.graph_batch import GraphBatch as GraphBatch
 from ansatz.layers.graph_batch import SparseRows as SparseRows
+from ansatz.layers.molecule_batch import MoleculeBatch as MoleculeBatch
+from ansatz.layers.moments import gram as gram
+from ansatz.layers.radial import RadialBasis as RadialBasis
 from ansatz.layers.equivariant import EquivariantLinear as EquivariantLinear
 from ansatz.layers.set_pool import SetPool as SetPool

@@ -35,6 +35,7 @@ from ansatz.likelihoods.dice import Dice as Dice
 from ansatz.likelihoods.dirichlet import Dirichlet as Dirichlet
 from ansatz.likelihoods.dirichlet import DirichletDistribution as DirichletDistribution
 from ansatz.likelihoods.discrete_hazard import DiscreteHazard as DiscreteHazard
+from ansatz.likelihoods.energy_forces import EnergyForces as EnergyForces
 from ansatz.likelihoods.exponential import Exponential as Exponential
 from ansatz.likelihoods.exponential import ExponentialDistribution as ExponentialDistribution
 from ansatz.likelihoods.focal import Focal as Focal

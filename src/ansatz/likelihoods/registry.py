@@ -28,6 +28,7 @@ registry = Registry(
         "dice": "ansatz.likelihoods.dice:Dice",
         "dirichlet": "ansatz.likelihoods.dirichlet:Dirichlet",
         "discrete_hazard": "ansatz.likelihoods.discrete_hazard:DiscreteHazard",
+        "energy_forces": "ansatz.likelihoods.energy_forces:EnergyForces",
         "exponential": "ansatz.likelihoods.exponential:Exponential",
         "focal": "ansatz.likelihoods.focal:Focal",
         "gamma": "ansatz.likelihoods.gamma:Gamma",

@@ -32,6 +32,9 @@ from ansatz.networks.summary import LayerRow as LayerRow
 from ansatz.networks.summary import Summary as Summary
 from ansatz.networks.summary import summary as summary
 from ansatz.networks.alexnet import AlexNet as AlexNet
+from ansatz.networks.deeppot import DeepPot as DeepPot
+from ansatz.networks.element_counts import ElementCounts as ElementCounts
+from ansatz.networks.schnet import SchNet as SchNet
 from ansatz.networks.densenet import DenseLayer as DenseLayer
 from ansatz.networks.densenet import DenseNet121 as DenseNet121
 from ansatz.networks.googlenet import GoogLeNet as GoogLeNet

@@ -3,6 +3,7 @@
 from ansatz.outcomes.registry import CENSORED as CENSORED
 from ansatz.outcomes.registry import DEFAULT as DEFAULT
 from ansatz.outcomes.registry import by_data as by_data
+from ansatz.outcomes.registry import by_contents as by_contents
 from ansatz.outcomes.registry import by_file as by_file
 from ansatz.outcomes.registry import by_option as by_option
 from ansatz.outcomes.registry import claims as claims

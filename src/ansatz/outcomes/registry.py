@@ -18,6 +18,7 @@ registry = Registry(
         "link": "ansatz.outcomes.link:Link",
         "tail": "ansatz.outcomes.tail.outcome:Tail",
         "forecast": "ansatz.outcomes.forecast:Forecast",
+        "forces": "ansatz.outcomes.forces.outcome:Forces",
     },
 )
 CLASS_LIKELIHOODS = ("bernoulli", "categorical", "ordinal", "cross_entropy", "focal")
@@ -29,14 +30,20 @@ claims = {
     "plackett_luce": "ranking",
     "autoregressive": "translate",
     "span": "answer",
+    "energy_forces": "forces",
 }
 # How an outcome is recognized where nobody names it: by an option, by the end of a file's name.
-by_option: dict[str, str] = {"horizon": "forecast", "translation": "translate"}
+by_option: dict[str, str] = {
+    "horizon": "forecast",
+    "translation": "translate",
+    "forces": "forces",
+}
 by_file: dict[str, str] = {".conllu": "tag", ".conll-u": "tag", ".json": "answer"}
 # The structure of outcomes that are found in x itself or in the order of its rows.
 on_structure: dict[str, str] = {
     "answer": "questions",
     "forecast": "series",
+    "forces": "molecule",
     "language": "passage",
     "link": "links",
     "masked": "masked_passage",
@@ -46,6 +53,8 @@ on_structure: dict[str, str] = {
 }
 # A task that data make more precise: link -> tail where data are triples.
 by_data: dict[str, str] = {"link": "ansatz.data.relations.recognition:task_of_links"}
+# Tasks that data show where nothing else is asked for: a test of (data, options).
+by_contents: dict[str, str] = {"forces": "ansatz.data.molecules.reading:holds_forces"}
 CENSORED = "survival"  # of columns of events, entries or bounds, whatever the likelihood
 DEFAULT = "number"  # of any other likelihood
 create = registry.create

@@ -21,6 +21,7 @@ registry = Registry(
         "node_pairs": "ansatz.structures.graph.structure:NodePairStructure",
         "links": "ansatz.structures.graph.links:LinkStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
+        "molecule": "ansatz.structures.molecule.structure:MoleculeStructure",
     },
 )
 # How a structure is recognized without loading it: by its own option, by data, by X.
@@ -34,6 +35,7 @@ claims = {
 }
 shared = {"identifier"}  # options that other structures have as well: they yield to the others
 recognizers = {
+    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
     "points": "ansatz.data.points.recognition:is_points",
     "set": "ansatz.data.sets.recognition:are_sets",
     "graph": "ansatz.structures.graph.recognition:recognizes_data",
@@ -42,6 +44,7 @@ recognizers = {
 }
 row_recognizers = {
     "links": "ansatz.structures.graph.recognition:recognizes_links",
+    "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
     "points": "ansatz.data.points.recognition:are_clouds",
     "set": "ansatz.data.sets.recognition:are_sets",
     "nodes": "ansatz.structures.graph.recognition:recognizes_nodes",

@@ -3,22 +3,22 @@
 import torch
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
-from ansatz.claims.graphs._example import adjacency, normalized
+from ansatz.claims.graphs._example import adjacency, edges_of
+from ansatz.layers.graphs import GCNConv
 
 
 def measure(generator: torch.Generator, *, features: int = 3, units: int = 5) -> Finding:
     """Two layers of graph convolution, read out for every node and for the graph."""
     A = adjacency()
     x = torch.randn(len(A), features, generator=generator, dtype=torch.float64)
-    first, second = (
-        torch.randn(*shape, generator=generator, dtype=torch.float64)
-        for shape in ((features, units), (units, 2))
-    )
+    first = GCNConv(features, units, generator=generator).double()
+    second = GCNConv(units, 2, generator=generator).double()
 
+    @torch.no_grad()
     def nodes(order: torch.Tensor) -> torch.Tensor:
         mine = order.numpy()
-        mix = torch.as_tensor(normalized(A[mine][:, mine]))
-        return mix @ torch.tanh(mix @ x[order] @ first) @ second
+        edges = edges_of(A[mine][:, mine])
+        return second(torch.tanh(first(x[order], edges)), edges)
 
     same = torch.arange(len(A))
     order = torch.randperm(len(A), generator=generator)

@@ -5,9 +5,12 @@ from itertools import permutations
 import numpy as np
 import torch
 
+from ansatz import networks
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
 from ansatz.claims.claim import Figure
-from ansatz.claims.graphs._example import normalized
+from ansatz.claims.graphs._example import batch_of
+from ansatz.spec import InputSpec
+from ansatz.theory.graphs import same_colours
 
 HEXAGON = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0))
 TRIANGLES = ((0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3))
@@ -17,9 +20,12 @@ PATH = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5))
 def measure(generator: torch.Generator, *, layers: int = 3) -> Finding:
     """The test's verdicts, all 720 renamings, and the read-out of a random network."""
     hexagon, triangles, path = graph(HEXAGON), graph(TRIANGLES), graph(PATH)
-    weights = [torch.randn(4, 4, generator=generator, dtype=torch.float64).numpy()
-               for _ in range(layers)]  # fmt: skip
-    outputs = [read_out(A, weights) for A in (hexagon, triangles, path)]
+    network = (
+        networks.create("gcn", InputSpec.graph(4), 4, generator, width=8, depth=layers)
+        .double()
+        .eval()
+    )
+    outputs = [read_out(A, network) for A in (hexagon, triangles, path)]
     order = torch.randperm(6, generator=generator).numpy()
     renamed = hexagon[order][:, order]
     alike = same_colours(hexagon, triangles)
@@ -62,21 +68,6 @@ def graph(edges: tuple[tuple[int, int], ...]) -> np.ndarray:
     return A
 
 
-def same_colours(A: np.ndarray, B: np.ndarray) -> bool:
-    """Refines both together until nothing is new; whether each colour is equally frequent."""
-    both = np.zeros((12, 12))
-    both[:6, :6], both[6:, 6:] = A, B
-    colours = [0] * 12
-    for _ in range(12):
-        seen = [
-            (colours[i], tuple(sorted(colours[j] for j in np.flatnonzero(both[i]))))
-            for i in range(12)
-        ]
-        names = {each: k for k, each in enumerate(sorted(set(seen)))}
-        colours = [names[each] for each in seen]
-    return sorted(colours[:6]) == sorted(colours[6:])
-
-
 def isomorphisms(A: np.ndarray, B: np.ndarray) -> int:
     """The number of renamings that map A to B."""
     return sum(
@@ -85,12 +76,10 @@ def isomorphisms(A: np.ndarray, B: np.ndarray) -> int:
     )
 
 
-def read_out(A: np.ndarray, weights: list[np.ndarray]) -> np.ndarray:
-    """Graph convolutions from constant features, summed over the nodes."""
-    S, x = normalized(A), np.ones((6, 4))
-    for W in weights:
-        x = np.tanh(S @ x @ W)
-    found: np.ndarray = x.sum(0)
+def read_out(A: np.ndarray, network: torch.nn.Module) -> np.ndarray:
+    """The answer of a network of graph convolutions from constant features."""
+    with torch.no_grad():
+        found: np.ndarray = network(batch_of(A, torch.ones(6, 4, dtype=torch.float64))).numpy()
     return found
 
 

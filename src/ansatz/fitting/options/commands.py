@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypedDict
 from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
 from ansatz.fitting.options.links import EdgeColumns, EdgeReading, TripleOptions
+from ansatz.fitting.options.molecule import MoleculeOptions
 from ansatz.fitting.options.option import (
     MODEL,
     ROWS,
@@ -565,6 +566,7 @@ class FitOptions(
     SeriesOptions,
     SetOptions,
     TripleOptions,
+    MoleculeOptions,
     GraphOptions,
     TransferOptions,
     AdapterOptions,
@@ -606,6 +608,7 @@ class TuneOptions(
     SeriesOptions,
     SetOptions,
     TripleOptions,
+    MoleculeOptions,
     GraphOptions,
     TransferOptions,
     AdapterOptions,

@@ -23,6 +23,11 @@ DRAWS = 4000  # independent, unless another number is asked for
 STEPS = 100
 
 
+def is_linear(plan: TrainingPlan) -> bool:
+    """Whether a linear model is fitted whose coefficients have names."""
+    return plan.network == "linear" and plan.structure.solves
+
+
 class Mode(NamedTuple):
     """The mode of a density and the inverse Hessian of its negative logarithm there."""
 

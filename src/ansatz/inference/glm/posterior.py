@@ -153,6 +153,29 @@ class LinearDraws(DrawsPosterior):
             )
         return super().composition(kind)
 
+    def answers(self, rows: Any) -> list[str]:
+        """Which question the scores of such rows answer: about known groups, or about new ones."""
+        found, seen = [], set()
+        for each in self.terms:
+            if each.term.group in seen:
+                continue
+            seen.add(each.term.group)
+            codes, _ = each.rows(rows.named)
+            known, name = int((codes >= 0).sum()), each.term.label
+            what = f"the scores are about new rows of known groups (new ones: --group {name})"
+            if not known:
+                what = "the scores are about new groups"
+            elif known < len(codes):
+                what = "the scores mix known and new groups"
+            of = f"{known:,} of {len(codes):,} test rows are of groups that training has seen"
+            found.append(f"{name}: {of}; {what}.")
+        return found
+
+    @property
+    def drawn(self) -> int:
+        """Draws of each chain; 0 where there were no chains."""
+        return int(self.state.get("sampler", {}).get("draws", 0))
+
     def run_state(self) -> dict[str, Any]:
         """The state of the chains, so that they can go on."""
         return run_state(self.others)
@@ -165,6 +188,11 @@ class LinearDraws(DrawsPosterior):
 
     def record(self) -> dict[str, Any]:
         return {**super().record(), "terms": [each.record() for each in self.terms]}
+
+
+def is_of_linear(record: Mapping[str, Any]) -> bool:
+    """Whether a record is that of :class:`LinearDraws`."""
+    return "terms" in record
 
 
 def rebuild_linear_draws(

@@ -14,15 +14,15 @@ from ansatz.fitting.contracts.inference import Fitted, Posterior
 from ansatz.fitting.contracts.structure import LinearDesign
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Trained
-from ansatz.fitting.task import TrainingPlan
-from ansatz.inference.chain_folder import go_through, run_tensors
+from ansatz.fitting.task import STEERING, TrainingPlan
+from ansatz.inference.chain_folder import go_through, load_run, run_tensors
 from ansatz.inference.chains import Chains
 from ansatz.inference.draws import thin
 from ansatz.inference.glm.groups import TermLevels
 from ansatz.inference.glm.posterior import LinearDraws
 from ansatz.inference.glm.prior_predictive import prior_range
 from ansatz.inference.glm.target import LinearTarget
-from ansatz.inference.sampling import start_run
+from ansatz.inference.sampling import About, start_run
 from ansatz.likelihoods import Likelihood
 from ansatz.linear.terms import read_terms
 from ansatz.training import Supervised
@@ -57,11 +57,11 @@ def sample_linear(
         target.start,
         name,
         seed=plan.seed,
-        names=[each.name for each in target.coordinates],
+        about=About([each.name for each in target.coordinates], target.scales_of_groups),
         **given,
     )
     if isinstance(previous, LinearDraws):
-        run.load(previous.run_state())
+        load_run(run, previous.run_state())
     go_through(run, job.trainer_options, f"sampling by {name}")
     chains = run.chains()
     theta = chains.draws.numpy()
@@ -80,8 +80,10 @@ def sample_linear(
 
 def linear_rows(plan: TrainingPlan, job: Job, likelihood: Likelihood) -> LinearDesign:
     """The columns of the linear model; what no posterior is for is refused."""
-    if plan.network != "linear":
-        raise UsageError("give network='linear'.")
+    given = [name for name, value in plan.options.items() if value is not None]
+    odd = [name for name in given if name in STEERING and plan.options[name] is not False]
+    if odd:
+        raise UsageError(f"'{odd[0]}' is for the training of networks: leave it out.")
     if not likelihood.has_distribution:
         raise UsageError(
             f"{likelihood.name} is a loss without a density: a posterior needs a likelihood."

@@ -22,7 +22,8 @@ HEADER = ("Estimate", "Est.Error", "l-95% CI", "u-95% CI", "Rhat", "Bulk_ESS", "
 class PosteriorSummary:
     """Estimates with intervals, R-hat and effective draws: of the population, groups and family.
 
-    ``str()`` gives the text, ``table`` the numbers; the estimate is the mean of the draws.
+    ``str()`` gives the text, ``table`` the numbers; the estimate is the mean of the draws, or
+    the mode of a normal approximation.
 
     Args:
         posterior: the draws.
@@ -39,10 +40,14 @@ class PosteriorSummary:
 
         x = self.posterior.numbers.numpy()
         flat = x.reshape(-1, x.shape[2])
-        low, high = np.quantile(flat, [0.025, 0.975], axis=0)
-        columns = [flat.mean(0), flat.std(0, ddof=1), low, high, r_hat(x), ess_bulk(x), ess_tail(x)]
-        if x.shape[0] * x.shape[1] < 8 or not self._is_sampled:
-            columns[4:] = [np.full(len(low), np.nan)] * 3
+        mode = self.posterior.state.get("mode")
+        at = None if mode is None else np.array([mode[name] for name in self.posterior.names])
+        columns = [flat.mean(0) if at is None else at]
+        if len(flat) > 1:
+            columns += [flat.std(0, ddof=1), *np.quantile(flat, [0.025, 0.975], axis=0)]
+        if self._is_sampled and x.shape[1] >= 4:
+            columns += [r_hat(x), ess_bulk(x), ess_tail(x)]
+        columns += [np.full(x.shape[2], np.nan)] * (len(HEADER) - len(columns))
         rows = dict(zip(HEADER, columns, strict=True))
         return pd.DataFrame(rows, index=self.posterior.names)
 
@@ -93,7 +98,8 @@ class PosteriorSummary:
         sampler = self.posterior.state.get("sampler")
         if sampler is None:
             count = self.posterior.numbers.shape[1]
-            return f"{count:,} draws by {self.posterior.name}"
+            drawn = f"; errors of {count:,} draws" if count > 1 else ""
+            return f"the mode of the density{drawn}, by {self.posterior.name}"
         return (
             f"{sampler['chains']} chains by {self.posterior.name}, each with {sampler['draws']:,} "
             f"draws after {sampler['warmup']:,} of warm-up"
@@ -108,15 +114,16 @@ class PosteriorSummary:
 
 def _rows(table: "pd.DataFrame", names: Sequence[str]) -> list[str]:
     part = table.loc[list(names)]
-    columns = [format_column(part[name].tolist(), 4) for name in HEADER[:4]]
-    columns.append([_known(value, "{:.2f}") for value in part["Rhat"]])
-    columns += [[_known(v, "{:,.0f}") for v in part[name]] for name in HEADER[5:]]
+    shown = [name for name in HEADER if not table[name].isna().all()]
+    forms = {"Rhat": "{:.2f}", "Bulk_ESS": "{:,.0f}", "Tail_ESS": "{:,.0f}"}
+    columns = [
+        [forms[name].format(value) for value in part[name]]
+        if name in forms
+        else format_column(part[name].tolist(), 4)
+        for name in shown
+    ]
     cells = [[name, *row] for name, row in zip(names, zip(*columns, strict=True), strict=True)]
-    return align(["", *HEADER], cells)
-
-
-def _known(value: float, form: str) -> str:
-    return "" if np.isnan(value) else form.format(value)
+    return align(["", *shown], cells)
 
 
 def _priors(priors: Sequence[Sequence[str]]) -> list[str]:

@@ -204,6 +204,13 @@ class LinearTarget:
         groups = {each.term.group for each in self.groupings}
         return bool(groups) and is_normal and (len(groups) == 1 or sum(sizes) <= MOST)
 
+    @property
+    def scales_of_groups(self) -> list[int]:
+        """The coordinates of standard deviations and correlations whose groups are sampled."""
+        if self.integrates:
+            return []
+        return [k for effect in self.effects for k in range(effect.start, effect.middle)]
+
     def _add_groups(self) -> None:
         sampled, eta = not self.integrates, self.priors.correlation()
         for each in self.groupings:
@@ -317,7 +324,10 @@ class LinearTarget:
         found = []
         starts = {effect.start for effect in self.effects}
         last = min(starts) if starts else self.size
-        found += [(each.name, str(each.prior)) for each in self.coordinates[:last]]
+        for each in self.coordinates[:last]:
+            is_intercept = each.name.endswith(INTERCEPT)
+            where = ", at the mean of x" if is_intercept and len(self.kept) > 1 else ""
+            found.append((each.name, f"{each.prior}{where}"))
         for effect in self.effects:
             own = self.coordinates[effect.start : effect.start + effect.k]
             found += [(each.name, str(each.prior)) for each in own]

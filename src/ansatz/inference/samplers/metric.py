@@ -32,7 +32,9 @@ class Metric(NamedTuple):
             return cls(covariance, covariance.rsqrt())
         lower = torch.linalg.cholesky(covariance)
         eye = torch.eye(len(covariance), dtype=covariance.dtype)
-        return cls(covariance, torch.linalg.solve_triangular(lower.mT, eye, upper=True))
+        root = torch.linalg.solve_triangular(lower.mT, eye, upper=True)
+        # In rows, as a checkpoint gives them back: products round by their layout.
+        return cls(covariance.contiguous(), root.contiguous())
 
     def velocity(self, momentum: Tensor) -> Tensor:
         """M^-1 v, ``(C, D)``."""

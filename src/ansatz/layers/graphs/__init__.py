@@ -11,8 +11,6 @@ from ansatz.layers.graphs.readout import Readout as Readout
 from ansatz.layers.graphs.gcn import SGConv as SGConv
 from ansatz.layers.graphs.gated import GatedGraphConv as GatedGraphConv
 from ansatz.layers.graphs.gated import GraphRecurrent as GraphRecurrent
-from ansatz.layers.graphs.pooling import Clusters as Clusters
-from ansatz.layers.graphs.pooling import Selected as Selected
 from ansatz.layers.graphs.pooling import TopKPooling as TopKPooling
 from ansatz.layers.graphs.pooling import diff_pool as diff_pool
 from ansatz.layers.graphs.pooling import top_nodes as top_nodes

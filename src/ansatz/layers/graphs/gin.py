@@ -117,9 +117,16 @@ class GINConv(nn.Module):
                 messages = messages * edges.weight.to(messages.dtype).unsqueeze(1)
             hidden = first((1 + self.eps) * dense + segment_sum(messages, edges.offsets))
         elif isinstance(x, Tensor) and x.shape[1] <= first.out_features:
-            hidden = first((1 + self.eps) * x + edges.sum(x))
+            hidden = first(self._with_own(edges.sum(x), x))
         else:  # the map is linear: it may go first where it makes the rows shorter
             mapped = map_nodes(first, x) - first.bias
-            hidden = (1 + self.eps) * mapped + edges.sum(mapped) + first.bias
+            hidden = self._with_own(edges.sum(mapped), mapped) + first.bias
         found: Tensor = self.nn(hidden)
         return found
+
+    def _with_own(self, sums: Tensor, x: Tensor) -> Tensor:
+        """Adds (1 + epsilon) x in one pass."""
+        traced = torch.onnx.is_in_onnx_export() or torch.compiler.is_compiling()
+        if isinstance(self.eps, nn.Parameter) or self.eps.is_meta or traced:
+            return sums + (1 + self.eps) * x
+        return torch.add(sums, x, alpha=1 + self.eps.item())

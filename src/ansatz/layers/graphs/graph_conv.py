@@ -18,8 +18,12 @@ AGGREGATIONS = ("basic", "self_loop", "mean", "symmetric")
 
 def neighbour_mean(edges: Edges, x: Tensor) -> Tensor:
     """The mean over the neighbours of each node, weighted by the edges; 0 where there are none."""
-    degree = edges.degree.to(x.dtype).unsqueeze(1)
-    return edges.sum(x) / torch.where(degree == 0, 1.0, degree)
+    degree = edges.degree.to(x.dtype)
+    share = torch.where(degree == 0, 1.0, degree).reciprocal()
+    if 2 * len(edges.source) > x.numel():  # otherwise weights of edges are the shorter way
+        return edges.sum(x) * share.unsqueeze(1)
+    share = share[edges.destination]
+    return edges.sum(x, share if edges.weight is None else share * edges.weight)
 
 
 def neighbour_max(edges: Edges, x: Tensor) -> Tensor:
@@ -149,13 +153,13 @@ class SAGEConv(nn.Module):
         )
 
     def forward(self, x: Features, edges: Edges) -> Tensor:
-        linear, own = self.lin_l, map_nodes(self.lin_r, x)
+        linear = self.lin_l
+        aggregate = neighbour_mean if self.aggregation == "mean" else Edges.sum
         if self.aggregation == "max":  # a maximum does not commute with the map
             dense = x if isinstance(x, Tensor) else x.dense()
-            return linear(neighbour_max(edges, dense)) + own
-        aggregate = neighbour_mean if self.aggregation == "mean" else Edges.sum
-        if isinstance(x, Tensor) and x.shape[1] < linear.out_features:
-            return linear(aggregate(edges, x)) + own
-        weight = linear.weight.T
+            return torch.addmm(linear(neighbour_max(edges, dense)), dense, self.lin_r.weight.T)
+        if isinstance(x, Tensor) and x.shape[1] <= linear.out_features:
+            return torch.addmm(linear(aggregate(edges, x)), x, self.lin_r.weight.T)
+        weight, own = linear.weight.T, map_nodes(self.lin_r, x)
         mapped = x @ weight if isinstance(x, Tensor) else x @ weight.contiguous()
         return aggregate(edges, mapped) + linear.bias + own

@@ -96,6 +96,14 @@ def spectrum(edges: Edges, offsets: Tensor, dtype: torch.dtype) -> Spectrum:
         edges: of all graphs, symmetric.
         offsets: ``(G + 1,)``, the first node of each.
         dtype: of the result; the computation is in float64.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.layers import Edges
+        >>> from ansatz.layers.graphs import spectrum
+        >>> pair = Edges.of(torch.tensor([[0], [1]]), 2, undirected=True)
+        >>> spectrum(pair, torch.tensor([0, 2]), torch.float32).values
+        [tensor([0., 2.])]
     """
     sizes = offsets.diff()
     if len(sizes) and int(sizes.max()) > MAX_NODES:

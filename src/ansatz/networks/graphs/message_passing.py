@@ -1,5 +1,6 @@
 """Message passing that updates edges, nodes and the graph, and gated message passing."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -13,7 +14,7 @@ from ansatz.layers.init import affine
 from ansatz.layers.ragged import segment_mean, segment_sum, spread
 from ansatz.networks.graphs.answers import read_graph
 from ansatz.networks.graphs.encoder import GraphEncoder, Perceptron
-from ansatz.spec import Inputs, InputSpec
+from ansatz.spec import Inputs
 
 
 class MessageBlock(nn.Module):
@@ -113,7 +114,7 @@ class MPNN(GraphEncoder):
         generator: torch.Generator | None = None,
     ) -> None:
         spec = read_graph(self.name, inputs)
-        answer = InputSpec.graph(width, graph=width, rows=spec.rows or "graphs")
+        answer = replace(spec, features=width, graph_features=width)
         super().__init__(
             spec, outputs, width=width, depth=depth, dropout=dropout, readout=readout,
             directed=directed, generator=generator, answer_spec=answer,

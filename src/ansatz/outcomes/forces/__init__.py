@@ -1,0 +1,1 @@
+"""Energies and forces of molecules as outcome."""

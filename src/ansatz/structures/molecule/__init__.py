@@ -1,0 +1,1 @@
+"""Molecules and crystals: atoms in space."""
