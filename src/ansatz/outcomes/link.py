@@ -15,14 +15,14 @@ from ansatz.fitting.contracts.outcome import Metrics
 from ansatz.fitting.task import Settings
 from ansatz.likelihoods import Likelihood
 from ansatz.metrics import answer_ranks, average_precision, rank_metrics
-from ansatz.outcomes.classes import Classes
+from ansatz.outcomes.label import Label
 from ansatz.spec import TargetSpec
 
 RANKED = 200  # test edges whose ends are ranked among all nodes
 LABELS = ("no", "yes")
 
 
-class Link(Classes):
+class Link(Label):
     """A pair of nodes of one graph has an edge, or has none."""
 
     name: ClassVar[str] = "link"

@@ -31,6 +31,7 @@ def graph_recipe(facts: Facts) -> Recipe:
     size = 32 if facts.rows < LARGE else 128
     passes = 100 if facts.rows < LARGE else 50
     return Recipe(
+        dropout=0.2 if facts.target.classes else 0.0,
         batch_size=size,
         steps=max(300, round(passes * facts.rows / size)),
         learning_rate=5e-3,

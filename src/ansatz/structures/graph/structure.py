@@ -66,8 +66,8 @@ class GraphStructure(TensorStructure):
     def network_options(
         self, network: str | nn.Module, recipe: Recipe, spec: Any
     ) -> dict[str, Any]:
-        """None: networks have their own defaults."""
-        return {}
+        """Less dropout than networks of nodes have; others have their own defaults."""
+        return {"dropout": recipe.dropout} if network == self.network("row") else {}
 
     # Reading.
 
@@ -255,6 +255,12 @@ class NodeStructure(GraphStructure):
     def network(self, axis: str) -> str:
         """A graph convolutional network."""
         return "gcn"
+
+    def network_options(
+        self, network: str | nn.Module, recipe: Recipe, spec: Any
+    ) -> dict[str, Any]:
+        """None: networks have their own defaults."""
+        return {}
 
     def as_rows(self, X: Any) -> Any:
         """Nodes of one graph."""
