@@ -35,7 +35,7 @@ Trees = dict[str, ast.Module]  # by dotted module
 Found = tuple[str, int]  # what, and in which line
 
 KNOWN: dict[str, dict[str, int]] = {}
-OPTIONS_TOO = {"dropout", "laplace"}  # members whose name an option or a likelihood has as well
+OPTIONS_TOO = {"dropout", "laplace", "link"}  # members named as an option or a likelihood is
 
 
 class Members(NamedTuple):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.result import Fit as Fit
     from ansatz.fitting.fit import fit as fit
     from ansatz.estimators.knowledge_graph import KnowledgeGraph as KnowledgeGraph
+    from ansatz.estimators.link_predictor import LinkPredictor as LinkPredictor
     from ansatz.estimators.potential import Potential as Potential
     from ansatz.estimators.ranker import Ranker as Ranker
     from ansatz.estimators.regressor import Regressor as Regressor
@@ -36,9 +37,18 @@ if TYPE_CHECKING:
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
     *("Classifier", "Fit", "Forecaster", "KnowledgeGraph", "LanguageModel"),
-    *("Ranker", "Regressor", "Segmenter"),
-    *("SpanFinder", "SurvivalRegressor", "Synthesizer", "Tagger", "Translator"),
-    *("Potential", "Ranker", "Regressor", "Segmenter"),
+    *(
+        "LinkPredictor",
+        "Potential",
+        "Ranker",
+        "Regressor",
+        "Segmenter",
+        "SpanFinder",
+        "SurvivalRegressor",
+        "Synthesizer",
+        "Tagger",
+        "Translator",
+    ),
     *("SpanFinder", "SurvivalRegressor", "Tagger", "Translator"),
     *("fit", "load"),
 )

@@ -4,7 +4,7 @@ import torch
 from torch.testing import assert_close
 
 import ansatz
-from ansatz.outcomes.classes import find_temperature
+from ansatz.outcomes.label import find_temperature
 
 
 def test_it_finds_the_factor_that_logits_were_multiplied_by():

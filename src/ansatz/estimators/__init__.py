@@ -7,6 +7,7 @@ from ansatz.fitting.fit import fit as fit
 from ansatz.estimators.knowledge_graph import KnowledgeGraph as KnowledgeGraph
 from ansatz.estimators.potential import Potential as Potential
 from ansatz.estimators.language_model import LanguageModel as LanguageModel
+from ansatz.estimators.link_predictor import LinkPredictor as LinkPredictor
 from ansatz.estimators.ranker import Ranker as Ranker
 from ansatz.estimators.regressor import Regressor as Regressor
 from ansatz.fitting.saved import load as load

@@ -12,6 +12,7 @@ from ansatz.metrics.errors import mean_angular_error as mean_angular_error
 from ansatz.metrics.errors import sample_circular_crps as sample_circular_crps
 from ansatz.metrics.classification import accuracy as accuracy
 from ansatz.metrics.classification import auc as auc
+from ansatz.metrics.classification import average_precision as average_precision
 from ansatz.metrics.classification import roc_auc as roc_auc
 from ansatz.metrics.classification import brier as brier
 from ansatz.metrics.classification import ece as ece

@@ -151,6 +151,38 @@ def auc(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Tensor:
     return torch.stack(parts).mean() if len(present) > 1 else score.new_tensor(math.nan).double()
 
 
+@takes_arrays
+def average_precision(y: Tensor, score: Tensor, weight: Tensor | None = None) -> Tensor:
+    r"""Computes the average precision: the area under the steps of precision over recall.
+
+    .. math:: \sum_k (R_k - R_{k-1}) P_k
+
+    over the different scores from the highest on, with the recall R and the precision P of the
+    rows that score as high. nan where y has no positive row.
+
+    Shapes:
+        - y: ``(N,)``: 0 or 1.
+        - score: ``(N,)``.
+        - weight: ``(N,)`` frequency weights.
+
+    Example:
+        >>> import torch
+        >>> from ansatz.metrics import average_precision
+        >>> scores = torch.tensor([0.1, 0.4, 0.35, 0.8])
+        >>> round(average_precision(torch.tensor([0, 0, 1, 1]), scores).item(), 4)
+        0.8333
+    """
+    _require_probabilities("average_precision", y, score)
+    weight = row_weight(score, weight)
+    levels, group = (-score.double()).unique(return_inverse=True)
+    hits, every = (
+        weight.new_zeros(len(levels)).scatter_add_(0, group, each).cumsum(0)
+        for each in (weight * (y == 1), weight)
+    )
+    gained = torch.diff(hits, prepend=hits.new_zeros(1)) / hits[-1]
+    return (gained * hits / every.clamp(min=torch.finfo(every.dtype).tiny)).sum()
+
+
 roc_auc = auc  # scikit-learn's name
 
 

@@ -13,6 +13,7 @@ from ansatz.spec import Inputs, InputSpec
 registry = Registry(
     "network",
     {
+        "adamic_adar": "ansatz.networks.graphs.adamic_adar:AdamicAdar",
         "alexnet": "ansatz.networks.alexnet:AlexNet",
         "attention_unet": "ansatz.networks.attention_unet:AttentionUNet",
         "bert": "ansatz.networks.bert:BERT",

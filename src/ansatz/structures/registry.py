@@ -19,6 +19,7 @@ registry = Registry(
         "graph": "ansatz.structures.graph.structure:GraphStructure",
         "nodes": "ansatz.structures.graph.structure:NodeStructure",
         "node_pairs": "ansatz.structures.graph.structure:NodePairStructure",
+        "links": "ansatz.structures.graph.links:LinkStructure",
         "joined": "ansatz.structures.joined.structure:JoinedTable",
         "molecule": "ansatz.structures.molecule.structure:MoleculeStructure",
     },
@@ -42,6 +43,7 @@ recognizers = {
     "grid": "ansatz.data.grids:is_grids",
 }
 row_recognizers = {
+    "links": "ansatz.structures.graph.recognition:recognizes_links",
     "molecule": "ansatz.data.molecules.reading:recognizes_molecules",
     "points": "ansatz.data.points.recognition:are_clouds",
     "set": "ansatz.data.sets.recognition:are_sets",

@@ -1,5 +1,6 @@
 """Networks on graphs."""
 
+from ansatz.networks.graphs.adamic_adar import AdamicAdar as AdamicAdar
 from ansatz.networks.graphs.attention import GAT as GAT
 from ansatz.networks.graphs.attention import GATv2 as GATv2
 from ansatz.networks.graphs.convolution import GCN as GCN

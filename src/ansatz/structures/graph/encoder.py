@@ -13,6 +13,7 @@ from torch import Tensor
 from ansatz.data import Column
 from ansatz.data.graphs.graph import Graph
 from ansatz.data.graphs.graphs import Graphs
+from ansatz.data.graphs.links import LinkRows
 from ansatz.data.graphs.rows import NodeRows, PairRows
 from ansatz.errors import DataError, ModelError
 from ansatz.layers.edges import Edges
@@ -21,7 +22,7 @@ from ansatz.spec import InputSpec
 from ansatz.structures.graph.feature_map import FeatureMap
 
 Rows = Graphs | NodeRows | PairRows
-KINDS = {Graphs: "graphs", NodeRows: "nodes", PairRows: "pairs"}
+KINDS = {Graphs: "graphs", NodeRows: "nodes", PairRows: "pairs", LinkRows: "pairs"}
 
 
 class GraphEncoder:
@@ -48,6 +49,7 @@ class GraphEncoder:
     ) -> None:
         self.rows, self.nodes, self.edges, self.directed = rows, nodes, edges, directed
         self.kept = kept
+        self.training: Graph | None = None  # of links: with the training edges alone
         self._encoded: list[tuple[Graph, GraphBatch]] = []
         self._given: list[tuple[Graph, GraphBatch]] = []  # whose features are encoded already
 

@@ -33,6 +33,16 @@ class ReadNodes(ReadRows):
         return {"id": rows.names.tolist()} if isinstance(rows, NodeRows) else {}
 
 
+class ReadPairs(ReadRows):
+    """Pairs that were read again; predictions are written beside both names."""
+
+    @property
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """The names of both nodes."""
+        first, second = self.table.rows.names.T
+        return {"source": first.tolist(), "destination": second.tolist()}
+
+
 def read_graphs_again(
     structure: Any,
     model: Model,

@@ -9,6 +9,7 @@ from ansatz.data.bundles import ROWS
 from ansatz.data.graphs.graph import Graph
 from ansatz.data.graphs.graphs import Graphs
 from ansatz.data.graphs.libraries import is_graph
+from ansatz.data.graphs.links import LinkRows
 from ansatz.data.graphs.rows import NodeRows, PairRows
 
 
@@ -45,3 +46,8 @@ def recognizes_nodes(X: Any) -> bool:
 def recognizes_pairs(X: Any) -> bool:
     """Tests whether X is pairs of nodes of a graph."""
     return isinstance(X, PairRows)
+
+
+def recognizes_links(X: Any) -> bool:
+    """Tests whether X is pairs of nodes, some of which are edges."""
+    return isinstance(X, LinkRows)

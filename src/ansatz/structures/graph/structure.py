@@ -66,8 +66,8 @@ class GraphStructure(TensorStructure):
     def network_options(
         self, network: str | nn.Module, recipe: Recipe, spec: Any
     ) -> dict[str, Any]:
-        """None: networks have their own defaults."""
-        return {}
+        """Less dropout than networks of nodes have; others have their own defaults."""
+        return {"dropout": recipe.dropout} if network == self.network("row") else {}
 
     # Reading.
 
@@ -86,7 +86,7 @@ class GraphStructure(TensorStructure):
         if "scaffold" in made.frame and reader.get("split") == "scaffold":
             roles = made.column_roles.model_copy(update={"group": "scaffold"})
             made = made._replace(column_roles=roles)
-        return made._replace(structure=_STRUCTURES[type(made.rows)])
+        return made._replace(structure=_STRUCTURES.get(type(made.rows), self.name))
 
     def read_again(
         self, model: Model, data: str, *, outcomes: bool, options: Mapping[str, Any], notify: Any
@@ -255,6 +255,12 @@ class NodeStructure(GraphStructure):
     def network(self, axis: str) -> str:
         """A graph convolutional network."""
         return "gcn"
+
+    def network_options(
+        self, network: str | nn.Module, recipe: Recipe, spec: Any
+    ) -> dict[str, Any]:
+        """None: networks have their own defaults."""
+        return {}
 
     def as_rows(self, X: Any) -> Any:
         """Nodes of one graph."""
