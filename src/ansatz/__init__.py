@@ -37,19 +37,8 @@ if TYPE_CHECKING:
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
     *("Classifier", "Fit", "Forecaster", "KnowledgeGraph", "LanguageModel"),
-    *(
-        "LinkPredictor",
-        "Potential",
-        "Ranker",
-        "Regressor",
-        "Segmenter",
-        "SpanFinder",
-        "SurvivalRegressor",
-        "Synthesizer",
-        "Tagger",
-        "Translator",
-    ),
-    *("SpanFinder", "SurvivalRegressor", "Tagger", "Translator"),
+    *("LinkPredictor", "Potential", "Ranker", "Regressor", "Segmenter"),
+    *("SpanFinder", "SurvivalRegressor", "Synthesizer", "Tagger", "Translator"),
     *("fit", "load"),
 )
 _ELSEWHERE = {
