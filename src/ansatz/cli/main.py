@@ -38,6 +38,7 @@ from ansatz.cli.recommend import recommend
 from ansatz.cli.report import report
 from ansatz.cli.show import show
 from ansatz.cli.signals import how, report_once, stoppable
+from ansatz.cli.suggest import suggest
 from ansatz.cli.tokens import tokens
 from ansatz.cli.translate import translate
 from ansatz.cli.tune import tune
@@ -97,6 +98,7 @@ for _name, _function in (
     ("translate", translate),
     ("forecast", forecast),
     ("recommend", recommend),
+    ("suggest", suggest),
     ("verify", verify),
 ):
     app.command(_name, cls=ShortHelp if hasattr(_function, "rare") else None)(_function)

@@ -105,6 +105,12 @@ def predict(
     instances: Annotated[
         bool, typer.Option("--instances", help="Masks: number the objects, count them.")
     ] = False,
+    components: Annotated[
+        bool,
+        typer.Option(
+            "--components", help="Add the standard deviation, within and between components."
+        ),
+    ] = False,
     allow_unconverged: Annotated[
         bool,
         typer.Option("--allow-unconverged", help="Answer although draws have failed to converge."),
@@ -152,6 +158,8 @@ def predict(
         if "instances" not in outcome.frame_options:
             raise UsageError("--instances is for masks; this model predicts none.")
         options["instances"] = True
+    if components:
+        options["components"] = True
     if method != "predictive":
         from ansatz.fitting.intervals import require_scores
 
