@@ -45,6 +45,7 @@ ALLOWED["report"] = PIPELINE | {"figures", "attribution"}  # never an estimator
 # A model offers its own report: the method imports what draws it when it is called.
 ALLOWED["estimators"] = PIPELINE | {"report"}
 ALLOWED["onnx"] = PIPELINE
+ALLOWED["generative"] = PIPELINE
 ALLOWED["tuning"] = PIPELINE | {"report", "estimators"}
 ALLOWED["diagnostics"] = set()  # names its modules, which are imported when they are used
 # What measures and what faces the user may import all of it; nobody imports the command line.

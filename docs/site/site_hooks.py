@@ -20,6 +20,7 @@ SECTIONS = {
     "Start": ("install", "ten-minutes"),
     "Guides": (
         "tables", "images", "text", "language-models", "tags", "translation", "forecasts", "links",
+        "diffusion", "registration",
         "segmentation", "volumes", "likelihoods", "survival", "rankings",
         "linear-models", "ensembles", "gaussian-processes", "sampling", "bayesian-models", "report",
         "diagnostics", "attribution", "compare",

@@ -68,6 +68,7 @@ PAIRS = ("encoder_decoder", "pointer", "seq2seq")
 SERIES = ("linear_window", "window")
 JOINED = ("joined", "linear_joined")
 TRIPLES = ("complex", "distmult", "dot", "tail_frequencies", "transe")
+DENOISING = ("denoising_mlp", "denoising_unet")  # of x and a time
 VISION = ("vit_b_16", "vit_tiny")
 DENSE = ("attention_unet", "fcn", "linear_pixels", "sliding_window", "unet", "unet3d")
 every_network = pytest.mark.parametrize("name, options, spec", ROWS.values(), ids=ROWS)
@@ -88,6 +89,7 @@ def test_every_network_by_name_takes_tables_grids_or_sequences():
         *VISION,
         *JOINED,
         *TRIPLES,
+        *DENOISING,
     }
 
 

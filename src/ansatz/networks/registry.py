@@ -18,6 +18,8 @@ registry = Registry(
         "bert": "ansatz.networks.bert:BERT",
         "bag": "ansatz.networks.bag:Bag",
         "complex": "ansatz.networks.triples:ComplEx",
+        "denoising_mlp": "ansatz.networks.denoising_mlp:DenoisingMLP",
+        "denoising_unet": "ansatz.networks.denoising_unet:DenoisingUNet",
         "deeppot": "ansatz.networks.deeppot:DeepPot",
         "deepsets": "ansatz.networks.deepsets:DeepSets",
         "densenet121": "ansatz.networks.densenet:DenseNet121",

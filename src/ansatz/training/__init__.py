@@ -8,6 +8,8 @@ from ansatz.training.machine import current_processes as current_processes
 from ansatz.training.distillation import Distillation as Distillation
 from ansatz.training.other_steps import ExtragradientStep as ExtragradientStep
 from ansatz.training.torch_losses import FunctionObjective as FunctionObjective
+from ansatz.training.game_step import GameStep as GameStep
+from ansatz.training.game_step import Player as Player
 from ansatz.training.gradient_step import GradientStep as GradientStep
 from ansatz.training.run import History as History
 from ansatz.errors import Interrupted as Interrupted

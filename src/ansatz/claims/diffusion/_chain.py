@@ -3,8 +3,10 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import torch
 
 from ansatz.claims import Finding
+from ansatz.generative.diffusion import Process
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +19,7 @@ class Schedule(NamedTuple):
     beta: np.ndarray  # variance that a step adds
     alpha: np.ndarray  # 1 - beta
     total: np.ndarray  # ᾱ, the running product of alpha
+    process: Process  # whose formulas are checked
 
     @property
     def before(self) -> np.ndarray:
@@ -25,22 +28,30 @@ class Schedule(NamedTuple):
 
     @property
     def posterior_variance(self) -> np.ndarray:
-        """β̃ = β (1 - ᾱ before) / (1 - ᾱ)."""
-        return self.beta * (1 - self.before) / (1 - self.total)
+        """β̃, by the library."""
+        found: np.ndarray = self.process.posterior_variance(self.times).numpy()
+        return found
+
+    @property
+    def times(self) -> torch.Tensor:
+        """1..T."""
+        return torch.arange(1, len(self.beta) + 1)
 
 
 def schedule(steps: int, first: float = 0.05, last: float = 0.3) -> Schedule:
     """A linear one."""
     beta = np.linspace(first, last, steps)
-    return Schedule(beta, 1 - beta, np.cumprod(1 - beta))
+    process = Process("linear", steps, beta=(first, last))
+    return Schedule(beta, 1 - beta, np.cumprod(1 - beta), process)
 
 
 def posterior_mean(noising: Schedule, x0: float, x: np.ndarray) -> np.ndarray:
     """The mean of q(x_{t-1} | x_t, x_0) for each t, with one x_t each."""
-    return (
-        np.sqrt(noising.before) * noising.beta * x0
-        + np.sqrt(noising.alpha) * (1 - noising.before) * x
-    ) / (1 - noising.total)
+    start = torch.full((len(x),), x0, dtype=torch.float64)
+    found: np.ndarray = noising.process.posterior(
+        torch.as_tensor(x), start, noising.times
+    ).mean.numpy()
+    return found
 
 
 class Backward(NamedTuple):

@@ -26,8 +26,10 @@ def measure(
         )
         gain = float((x**2).mean()) - noising.alpha[t] * before - noising.beta[t]
         energy[t] = gain / (deviation / np.sqrt(runs))
-    sd = np.sqrt(1 - noising.total)
-    right = np.abs(mean - np.sqrt(noising.total) * start) / (sd / np.sqrt(runs))
+    none, one = torch.zeros(steps, dtype=torch.float64), torch.ones(steps, dtype=torch.float64)
+    closed = noising.process.add_noise(start * one, none, noising.times).numpy()
+    sd = noising.process.add_noise(none, one, noising.times).numpy()
+    right = np.abs(mean - closed) / (sd / np.sqrt(runs))
     printed = np.abs(mean - np.sqrt(noising.total)) / (sd / np.sqrt(runs))
     width = np.abs(variance / sd**2 - 1) / np.sqrt(2 / (runs - 1))
     limit = float(stats.norm.isf(1e-6 / (2 * steps)))

@@ -22,7 +22,9 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
         ]
     )
     centred = (x - noising.beta / np.sqrt(1 - noising.total) * noise)[1:]
-    right = centred / np.sqrt(noising.alpha[1:])
+    right = noising.process.mean_from_noise(
+        torch.as_tensor(x), torch.as_tensor(noise), noising.times
+    ).numpy()[1:]
     printed = centred / np.sqrt(noising.total[1:])
     check = Check(
         "largest error of the mean over t",

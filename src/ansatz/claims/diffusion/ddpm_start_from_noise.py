@@ -18,9 +18,9 @@ def measure(generator: torch.Generator, *, steps: int = 20, start: float = 1.5) 
         place = np.sqrt(noising.alpha[t]) * place + np.sqrt(noising.beta[t]) * small[t]
         noise = np.sqrt(noising.alpha[t]) * noise + np.sqrt(noising.beta[t]) * small[t]
         x[t], carried[t] = place, noise / np.sqrt(1 - noising.total[t])
-    right = (
-        x / np.sqrt(noising.total) - np.sqrt(1 - noising.total) / np.sqrt(noising.total) * carried
-    )
+    right = noising.process.start_from_noise(
+        torch.as_tensor(x), torch.as_tensor(carried), noising.times
+    ).numpy()
     printed = x / np.sqrt(noising.total) - np.sqrt(1 - noising.total) / noising.total * carried
     magnified = float((np.maximum(np.abs(x), 1) / np.sqrt(noising.total)).max())
     check = Check(

@@ -160,6 +160,7 @@ def noise_weight_error(
 ) -> float:
     """Largest relative error of the weight against the KL of two steps back with one variance."""
     worst = 0.0
+    weights = 2 * factor * noising.process.weight(noising.times[1:], "evidence").numpy()
     for t in range(1, len(noising.beta)):
         x, noise, guess = torch.randn(3, generator=generator, dtype=torch.float64).tolist()
         means = [
@@ -168,9 +169,7 @@ def noise_weight_error(
         ]
         sigma2 = noising.posterior_variance[t]
         exact = divergence(sigma2, (means[0] - means[1]) ** 2, sigma2)
-        weight = (
-            factor * noising.beta[t] ** 2 / (sigma2 * noising.alpha[t] * (1 - noising.total[t]))
-        )
+        weight = weights[t - 1]
         scale = weight * (noise**2 + guess**2)
         worst = max(worst, abs(weight * (noise - guess) ** 2 - exact) / scale)
     return float(worst)

@@ -1,0 +1,3 @@
+"""Models of x itself."""
+
+from ansatz.generative.diffusion.process import Process as Process
