@@ -93,7 +93,7 @@ def _chains(x: Array, names: list[str]) -> Figure:
             left.set_title(names[k], fontsize=8, loc="left")
             _small(left)
             _small(right)
-        axes[-1][0].set_xlabel("rank among all draws", fontsize=8)
+        axes[-1][0].set_xlabel(f"rank among all draws, in {BINS} bins", fontsize=8)
         axes[-1][1].set_xlabel("draw", fontsize=8)
         svg = to_svg(paper)
     return Figure(
