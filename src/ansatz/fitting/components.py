@@ -90,7 +90,7 @@ def suggestions(frames: "Sequence[pd.DataFrame]", count: int, by: str | None) ->
             "nothing varies between the components of this model: fit with a posterior, such as "
             "an ensemble."
         )
-    score = between
+    score = between if of_classes else between**2
     if by == "ei":
         mean = table["prediction"].to_numpy(dtype=float)
         s = np.maximum(between, 1e-300)
