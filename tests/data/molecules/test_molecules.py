@@ -74,6 +74,7 @@ def test_what_some_frames_lack_is_nan():
     "arguments, options, message",
     [
         (([[0, 0, np.inf]], ["H"]), {}, "frame 1, atom 1: its position"),
+        (([[0, 0, 0], [1, 0, 0], [0, 0, 0]], ["H"] * 3), {}, "frame 1: atoms 1 and 3 are at the"),
         (([[0, 0, 0]], ["Xx"]), {}, "atom 1: 'Xx' is not a chemical element"),
         (([[0, 0, 0]], [0]), {}, "0 is not an atomic number"),
         (([[0, 0, 0]], ["H", "H"]), {}, "1 atoms need 1 species"),

@@ -5,12 +5,15 @@ from torch import Tensor
 
 from ansatz.claims import Check, Claim, Erratum, Finding, Wrong
 from ansatz.claims.claim import Figure
+from ansatz.layers import RadialBasis, gram
+from ansatz.layers.moments import Surroundings, moments
 
 
 def measure(generator: torch.Generator, *, atoms: int = 6, turns: int = 20) -> Finding:
     """Rotates, shifts and renames the atoms of a random molecule."""
     x = 2 * torch.randn(atoms, 3, generator=generator, dtype=torch.float64)
-    right, wrong, energy = [], [], []
+    right, wrong, energy, layer = [], [], [], []
+    before = descriptor(x)
     for _ in range(turns):
         Q, _ = torch.linalg.qr(torch.randn(3, 3, generator=generator, dtype=torch.float64))
         moved = x @ Q.T + torch.randn(3, generator=generator, dtype=torch.float64)
@@ -18,6 +21,7 @@ def measure(generator: torch.Generator, *, atoms: int = 6, turns: int = 20) -> F
         right.append(float((S @ S.mT - R @ R.mT).abs().max()))
         wrong.append(float((S.mT @ S - R.mT @ R).abs().max()))
         energy.append(float((total(moved) - total(x)).abs()))
+        layer.append(float((descriptor(moved) - before).abs().max()))
     order = torch.roll(torch.arange(atoms), 1)
     own = torch.arange(1.0, atoms + 1, dtype=torch.float64)  # a weight h_i for each place
     R = relative(x)
@@ -32,6 +36,13 @@ def measure(generator: torch.Generator, *, atoms: int = 6, turns: int = 20) -> F
             rounding,
             because,
             wrong=Wrong("RᵀR", measured=max(wrong), erratum="E30"),
+        ),
+        Check(
+            "largest change of the layer's GᵀRRᵀG under rotations and shifts",
+            max(layer),
+            0.0,
+            64 * 2.0**-52 * atoms**2 * float(before.abs().max().clamp(min=1)),
+            "rounding: 64 eps for each pair of neighbours",
         ),
         Check(
             "largest change of the energy under rotations and shifts",
@@ -59,6 +70,14 @@ def measure(generator: torch.Generator, *, atoms: int = 6, turns: int = 20) -> F
 def relative(x: Tensor) -> Tensor:
     """R_i, the positions of all atoms seen from atom i, ``(N, N, 3)``."""
     return x[None] - x[:, None]
+
+
+def descriptor(x: Tensor) -> Tensor:
+    """GᵀRRᵀG of every atom by the layer of deeppot, whose size the neighbours do not change."""
+    pairs = (~torch.eye(len(x), dtype=torch.bool)).nonzero()
+    vectors = x[pairs[:, 1]] - x[pairs[:, 0]]
+    near = Surroundings.of(vectors, RadialBasis(20.0, 6), pairs[:, 0], len(x))
+    return gram(moments(near, 1), 6)
 
 
 def total(x: Tensor, weight: Tensor | None = None) -> Tensor:

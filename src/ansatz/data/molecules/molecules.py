@@ -79,6 +79,7 @@ class Molecules:
             raise DataError(f"{frames} frames need {frames} energies, got {len(self.energy)}.")
         self.forces = None if forces is None else _forces(forces, len(x))
         self._check_finite()
+        self._check_apart()
         self.runs = self._runs() if runs is None else np.asarray(runs)
 
     @classmethod
@@ -256,6 +257,21 @@ class Molecules:
             raise DataError(
                 f"frame {frame + 1}, atom {atom}: its position "
                 f"{self.positions[bad[0]].tolist()} is not finite."
+            )
+
+    def _check_apart(self) -> None:
+        """Rejects atoms of one frame at one place."""
+        frame = np.repeat(np.arange(len(self)), self.sizes)
+        x = self.positions
+        order = np.lexsort((x[:, 2], x[:, 1], x[:, 0], frame))
+        near = x[order[1:]] == x[order[:-1]]
+        same = np.flatnonzero(near.all(1) & (frame[order[1:]] == frame[order[:-1]]))
+        if len(same):
+            i, j = sorted(order[same[0] : same[0] + 2].tolist())
+            first = self.offsets[frame[i]]
+            raise DataError(
+                f"frame {frame[i] + 1}: atoms {i - first + 1} and {j - first + 1} are at the same "
+                f"place: {x[i].tolist()}."
             )
 
 

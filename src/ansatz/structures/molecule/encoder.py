@@ -52,15 +52,7 @@ class MoleculeEncoder:
 
     def inputs(self, rows: Any, *, notes: list[str] | None = None) -> Any:
         """All frames as one batch, in float64; an element without a code is an error."""
-        code = np.searchsorted(self.kinds, rows.species).clip(max=len(self.kinds) - 1)
-        unseen = np.flatnonzero(self.kinds[code] != rows.species)
-        if len(unseen):
-            frame = int(np.searchsorted(rows.offsets, unseen[0], side="right"))
-            known = " ".join(SYMBOLS[z] for z in self.kinds)
-            raise DataError(
-                f"frame {frame}, atom {unseen[0] - rows.offsets[frame - 1] + 1}: the model never "
-                f"saw the element {SYMBOLS[rows.species[unseen[0]]]}. It knows {known}."
-            )
+        code = self.codes(rows)
         parts = [_pairs(rows, code, b, self.cutoff) for b in range(len(rows))]
         counts = [0, *(len(part[0]) for part in parts)]
         pair_offsets = np.cumsum(counts)
@@ -81,6 +73,20 @@ class MoleculeEncoder:
                 torch.from_numpy(pair_offsets),
             ),
         )
+
+    def codes(self, rows: Any) -> NDArray[np.int64]:
+        """The code of the element of each atom; an element without one is an error."""
+        found = np.searchsorted(self.kinds, rows.species)
+        code: NDArray[np.int64] = np.minimum(found, len(self.kinds) - 1)
+        unseen = np.flatnonzero(self.kinds[code] != rows.species)
+        if len(unseen):
+            frame = int(np.searchsorted(rows.offsets, unseen[0], side="right"))
+            known = " ".join(SYMBOLS[z] for z in self.kinds)
+            raise DataError(
+                f"frame {frame}, atom {unseen[0] - rows.offsets[frame - 1] + 1}: the model never "
+                f"saw the element {SYMBOLS[rows.species[unseen[0]]]}. It knows {known}."
+            )
+        return code
 
     def state(self) -> dict[str, Any]:
         """Atomic numbers and cut-off, as JSON."""

@@ -195,6 +195,7 @@ class MoleculeStructure(TensorStructure):
         options: Mapping[str, Any],
     ) -> Iterator[Iterable[Tensor]]:
         """Some 4,000 atoms at a time; frames of few atoms are filled up to those of many."""
+        encoder.codes(rows)  # errors number the frames of all rows
         most = int(rows.sizes.max()) if len(rows) else 1
         step = max(1, ATOMS // max(1, most))
         for first in range(0, max(len(rows), 1), step):
