@@ -1,4 +1,4 @@
-"""The parts of the spread of a prediction."""
+"""The parts of the variance of a prediction."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a predictive consists of: the spread within its components, and that between them."""
+"""The variance of a predictive: within its components, and between them."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -62,7 +62,7 @@ def _entropy(p: Array) -> Array:
 def suggestions(frames: "Sequence[pd.DataFrame]", count: int, by: str | None) -> "pd.DataFrame":
     r"""The rows to label next, best first, with their scores.
 
-    ``bald`` and ``variance`` take the part of the spread that more rows would remove; ``ei`` is
+    ``bald`` and ``variance`` take the part of the variance that more rows would remove; ``ei`` is
 
     .. math:: E[(f - f^*)_+] = s\,(t \Phi(t) + \phi(t)), \qquad t = (\mu - f^*) / s
 
