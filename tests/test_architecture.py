@@ -40,10 +40,12 @@ ALLOWED = {
 BELOW = BUILDING | {"networks", "training", "linear"}
 ALLOWED["fitting"] = BELOW | AXES
 ALLOWED |= dict.fromkeys(AXES, BELOW | AXES | {"symmetry", "kernels", "fitting"})
+for _axis in ("outcomes", "generative"):  # models of x itself
+    ALLOWED[_axis] = ALLOWED["structures"] | {"generative"}
 PIPELINE = ALLOWED["structures"]
-ALLOWED["report"] = PIPELINE | {"figures", "attribution"}  # never an estimator
+ALLOWED["report"] = PIPELINE | {"generative", "figures", "attribution"}  # never an estimator
 # A model offers its own report: the method imports what draws it when it is called.
-ALLOWED["estimators"] = PIPELINE | {"report"}
+ALLOWED["estimators"] = PIPELINE | {"generative", "report"}
 ALLOWED["onnx"] = PIPELINE
 ALLOWED["generative"] = PIPELINE
 ALLOWED["tuning"] = PIPELINE | {"report", "estimators"}
@@ -59,6 +61,7 @@ LAZY |= {"optuna"}
 SKLEARN_FACE = {"sklearn", "pandas"}
 # Estimators inherit from sklearn's classes, and what they hand on is read as sklearn reads it.
 SKLEARN_FOLDERS = {"estimators", "connectionism", "fitting", "structures", "outcomes"}
+SKLEARN_FOLDERS |= {"generative"}
 
 POSIX_ONLY = {
     "os": "fork forkpty getuid geteuid getgid getegid getgroups setuid setsid getpgid killpg "

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.saved import load as load
     from ansatz.estimators.segmenter import Segmenter as Segmenter
     from ansatz.estimators.span_finder import SpanFinder as SpanFinder
+    from ansatz.estimators.synthesizer import Synthesizer as Synthesizer
     from ansatz.estimators.tagger import Tagger as Tagger
     from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
     from ansatz.estimators.translator import Translator as Translator
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 # Imported when first asked for, so that `import ansatz` and `ansatz --help` are instant.
 _NAMES = (
     *("Classifier", "Fit", "Forecaster", "KnowledgeGraph", "LanguageModel"),
+    *("Ranker", "Regressor", "Segmenter"),
+    *("SpanFinder", "SurvivalRegressor", "Synthesizer", "Tagger", "Translator"),
     *("Potential", "Ranker", "Regressor", "Segmenter"),
     *("SpanFinder", "SurvivalRegressor", "Tagger", "Translator"),
     *("fit", "load"),
@@ -54,6 +57,7 @@ _MODULES = (
     "estimators",
     "figures",
     "fitting",
+    "generative",
     "inference",
     "layers",
     "likelihoods",

@@ -14,6 +14,7 @@ from ansatz.estimators import Classifier, Ranker, Regressor, Segmenter, Survival
 from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import TuneOptions, declared
 from ansatz.fitting.options.commands import InferenceSettings, SearchOptions
+from ansatz.fitting.options.generative import GenerativeOptions, GenerativeSettings
 from ansatz.fitting.provenance import Provenance, provenance_of
 from ansatz.fitting.request import OWNERS
 
@@ -35,11 +36,13 @@ def test_every_argument_of_an_estimator_is_declared_in_one_table():
     others = {name: found[name] for name in names - OF_REQUESTS if found[name] != 1}
     assert others == {"vocabulary": 2}  # of texts, and of the questions beside images
     of_inferences = set(declared(InferenceSettings))  # inference_options={...}, --set
+    of_inferences |= set(declared(GenerativeSettings))  # of synthesizers
     assert found.keys() - names == of_inferences - names
 
 
 def test_a_search_takes_the_options_of_a_fit_that_it_does_not_set_itself():
     own = {"folds", "force", "time_limit", "tensorboard", "progress", "validation_data"}
+    own |= set(declared(GenerativeOptions))  # models of x are not searched
     shared = set(declared(FitOptions)) - own
     assert set(declared(TuneOptions)) - set(declared(SearchOptions)) == shared
 

@@ -64,6 +64,9 @@ SUITES = {
     "quality-translation": Suite(
         "translation", "quality_translation", "Multi30k: BLEU in 6 and in 60 minutes", False
     ),
+    "quality-generative": Suite(
+        "generative_quality", "quality_generative", "densities, synthetic tables, imputation", False
+    ),
     "speed-molecules": Suite(
         "molecules", "speed_molecules", "pairs of 20,000 atoms beside ASE and matscipy", False
     ),

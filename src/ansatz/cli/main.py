@@ -23,19 +23,23 @@ from ansatz.cli.certify import certify
 from ansatz.cli.compare import compare
 from ansatz.cli.data import app as data_app
 from ansatz.cli.demo import app as demo_app
+from ansatz.cli.density import density
 from ansatz.cli.doctor import doctor
 from ansatz.cli.evaluate import evaluate
 from ansatz.cli.export import export
 from ansatz.cli.fit import fit
 from ansatz.cli.forecast import forecast
 from ansatz.cli.generate import generate
+from ansatz.cli.impute import impute
 from ansatz.cli.inspect import inspect
 from ansatz.cli.list import list_names
 from ansatz.cli.options import ShortHelp
 from ansatz.cli.output import forget_notes, print_note, printable
 from ansatz.cli.predict import predict
 from ansatz.cli.recommend import recommend
+from ansatz.cli.reconstruct import reconstruct
 from ansatz.cli.report import report
+from ansatz.cli.sample import sample
 from ansatz.cli.show import show
 from ansatz.cli.signals import how, report_once, stoppable
 from ansatz.cli.suggest import suggest
@@ -99,6 +103,10 @@ for _name, _function in (
     ("forecast", forecast),
     ("recommend", recommend),
     ("suggest", suggest),
+    ("sample", sample),
+    ("density", density),
+    ("reconstruct", reconstruct),
+    ("impute", impute),
     ("verify", verify),
 ):
     app.command(_name, cls=ShortHelp if hasattr(_function, "rare") else None)(_function)

@@ -18,6 +18,7 @@ KINDS = {
     "structures": "ansatz.structures.registry:registry",
     "outcomes": "ansatz.outcomes.registry:registry",
     "inferences": "ansatz.inference.registry:registry",
+    "generators": "ansatz.generative.registry:registry",
     "kernels": "ansatz.kernels.registry:registry",
     "layers": "ansatz.layers.registry:registry",
     "functions": "ansatz.layers.registry:functions",

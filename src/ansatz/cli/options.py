@@ -224,6 +224,7 @@ def require_target(given: Mapping[str, Any], data: str, source: str) -> None:
     names = ("target", "lower", "masks", "labels", *outcomes.by_option)
     says_target = any(given.get(name) for name in names)
     says_target = says_target or given.get("task") in outcomes.on_structure  # that x holds
+    says_target = says_target or given.get("task") in outcomes.without_target
     says_target = says_target or data.lower().removesuffix(".gz").endswith(tuple(outcomes.by_file))
     if not says_target and not has_own_target(data):
         raise UsageError(f"{source}: --target COLUMN is missing.{_columns(data, given)}")

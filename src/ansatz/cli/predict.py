@@ -58,7 +58,7 @@ class Output(NamedTuple):
         """Writes predictions to the file, whole or not at all, or to standard output."""
         if self.file is None:
             for block in self.blocks(frames):
-                _send(block)
+                send(block)
             return
         from ansatz.storage import write_file
         from ansatz.storage.disk import write_chunks
@@ -195,7 +195,8 @@ def _counted(frames: "Iterable[pd.DataFrame]", counts: list[int]) -> "Iterator[p
         yield frame
 
 
-def _send(block: bytes) -> None:
+def send(block: bytes) -> None:
+    """Writes to standard output."""
     binary = getattr(sys.stdout, "buffer", None)
     if binary is None:
         sys.stdout.write(block.decode())
@@ -234,7 +235,9 @@ def escaped(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False, header: bool = True) -> Iterator[bytes]:
+def csv_blocks(
+    frame: "pd.DataFrame", *, raw: bool = False, header: bool = True, index: bool = True
+) -> Iterator[bytes]:
     r"""The frame as CSV, header first, in blocks of UTF-8."""
     frame = frame.rename_axis(index=frame.index.name or "row")
     if not raw:
@@ -244,7 +247,7 @@ def csv_blocks(frame: "pd.DataFrame", *, raw: bool = False, header: bool = True)
         block = frame.iloc[start : start + _BLOCK]
         if not raw:
             block = block.apply(lambda column: column.map(escaped) if _is_text(column) else column)
-        text = block.to_csv(header=header and start == 0, lineterminator="\n")
+        text = block.to_csv(header=header and start == 0, index=index, lineterminator="\n")
         yield text.encode("utf-8", "backslashreplace")
 
 

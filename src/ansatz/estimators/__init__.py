@@ -13,6 +13,7 @@ from ansatz.fitting.saved import load as load
 from ansatz.fitting.saved import save as save
 from ansatz.estimators.segmenter import Segmenter as Segmenter
 from ansatz.estimators.survival import SurvivalRegressor as SurvivalRegressor
+from ansatz.estimators.synthesizer import Synthesizer as Synthesizer
 from ansatz.estimators.tagger import Tagger as Tagger
 from ansatz.estimators.translator import Translator as Translator
 from ansatz.estimators.span_finder import SpanFinder as SpanFinder

@@ -141,7 +141,7 @@ class ColumnRoles(BaseModel):
             raise UsageError("--lower and --upper go together: the outcome lies between the two.")
         if self.lower is not None and (self.target or self.event is not None):
             raise UsageError("--lower and --upper take the place of --target and --event.")
-        if not self.target and self.lower is None:
+        if not self.target and self.lower is None and not self._models_x():
             raise UsageError(
                 f"no target: name the column to predict with --target. {listed_columns(frame)}"
             )
@@ -151,6 +151,12 @@ class ColumnRoles(BaseModel):
             raise UsageError("--strata goes with --event, which says whose times are events.")
         if self.trials is not None and (len(self.target) > 1 or self.is_survival):
             raise UsageError("--trials goes with one --target, the number of successes.")
+
+    def _models_x(self) -> bool:
+        """Tests whether x itself is modelled, so that there is no target."""
+        from ansatz import outcomes
+
+        return self.task is not None and bool(outcomes.registry.get(self.task).is_x)
 
     @property
     def is_survival(self) -> bool:

@@ -119,6 +119,8 @@ def _fit(
     model = fit_model(task, learn, previous=previous)
     model.column_roles = problem.column_roles
     scores = _scores(model, job, rows, number, progress)
+    if len(rows.test.y):
+        model.outcome.tested(model, rows.test)
     keys = job.keys() if rows.parts is not None else None
     seen: list[str] = []  # what only all rows can show
     if rows.parts is not None:

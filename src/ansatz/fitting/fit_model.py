@@ -119,7 +119,7 @@ def _infer(task: Task, job: Job, likelihood: Likelihood, previous: Model | None)
         teacher.check_labels(task.outcome.labels)
         plan = plan._replace(options={**plan.options, "teacher": teacher})
     before = None if previous is None else previous.posterior
-    fitted = task.inference.fit(plan, job, likelihood, before)
+    fitted = task.outcome.infer(task.inference, plan, job, likelihood, before)
     by_itself = task.settings.is_linear and getattr(task.inference, "infers_linear", False)
     notes = [] if choice is None or not choice.changed else [str(choice)]
     notes += [*fitted.notes, *([] if teacher is None else [teacher.note])]

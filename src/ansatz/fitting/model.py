@@ -226,8 +226,10 @@ class Model:
 
     @property
     def network_name(self) -> str:
-        """The name of the network in the registry; empty where there is none."""
-        return self.posterior.networks[0].name if self.posterior.networks else ""
+        """The name of the network, or of what stands in its place; empty where there is none."""
+        if not self.posterior.networks:
+            return str(getattr(self.posterior, "label", ""))
+        return self.posterior.networks[0].name
 
     @property
     def network(self) -> nn.Module:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from ansatz.fitting.column_roles import ColumnRoles, is_numeric
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job, make_job
+from ansatz.fitting.options import FitOptions
 from ansatz.fitting.request import Request
 from ansatz.fitting.task import Task, split_options
 from ansatz.registry import load
@@ -199,7 +200,12 @@ def with_structure(request: Request) -> Request:
 
     A named data set brings its own target where none is given.
     """
-    if not any(request.given.get(name) for name in ("target", "lower", "masks", "labels")):
+    named = request.options["task"]
+    if named is not None and outcomes.registry.get(named).is_x:
+        kind = outcomes.registry.get(named)
+        own = own_question(request.data)
+        request = request._replace(given=cast(FitOptions, kind.arrange(request.given, own)))
+    elif not any(request.given.get(name) for name in ("target", "lower", "masks", "labels")):
         request = request.but(**{**own_question(request.data), **request.given})
     task = _precise(request.options["task"] or _task_of(request), request)
     x = structure_of(request.data, request.options["x"], request.given, task)

@@ -19,6 +19,7 @@ from ansatz.fitting.options.commands import (
     TrainingSettings,
     ValidationOptions,
 )
+from ansatz.fitting.options.generative import GenerativeOptions, GenerativeSettings
 from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import GridOptions, GridSettings, MaskSettings
 from ansatz.fitting.options.links import TripleOptions
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 IN_MEMORY = "(in memory)"  # what a record says of a table that only the caller has
 _PACKAGES = {  # of the names that an option takes
     "inferences": "inference",
+    "generators": "generative",
     **{kind: kind for kind in ("likelihoods", "networks", "outcomes", "structures")},
 }
 _OF_TEXT = {"min_length", "pattern"}
@@ -345,7 +347,11 @@ _OWNERS = (
     Owner("transfer", (TransferOptions,), (TransferSettings,), "images", ("grid", "sequence")),
     Owner("questions", (QuestionOptions,), (QuestionSettings,), "questions"),
     Owner("masked_passage", (SequenceOptions,), (SequenceSettings,), "documents with gaps"),
-    Owner("outcome", (OutcomeOptions,), (OutcomeSettings, MaskSettings)),
+    Owner(
+        "outcome",
+        (OutcomeOptions, GenerativeOptions),
+        (OutcomeSettings, MaskSettings, GenerativeSettings),
+    ),
     Owner("inference", (), (InferenceSettings,)),
     Owner("network", (), (NetworkSettings,)),
     Owner("training", (), (TrainingSettings,)),

@@ -204,13 +204,15 @@ def _rebuild(
     where = str(path / "weights.safetensors")
     tensors = {present_name(k): v for k, v in read_tensors(path / "weights.safetensors").items()}
 
-    def build(own: Mapping[str, Tensor]) -> Trained:
-        made = _trained(record, outcome, encoder, own, network, where)
+    def build(tensors: Mapping[str, Tensor]) -> Trained:
+        made = _trained(record, outcome, encoder, tensors, network, where)
         return ready(structure, encoder, made, recipe)
 
     inferred: Any = inference.create(record.inference.name)
     try:
-        posterior = inferred.rebuild(structure, encoder, record.inference.state, tensors, build)
+        posterior = outcome.rebuild(
+            inferred, structure, encoder, record.inference.state, tensors, build
+        )
     except ModelError as error:
         raise error if str(path) in str(error) else ModelError(f"{where}: {error}") from None
     outcome.choose(settings)

@@ -152,10 +152,11 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
         posterior, messages = outcome.baseline(structure, likelihood, learn, task.settings.seed)
         if posterior is not None:  # the network's own notes are the same
             answers["linear"] = lambda job: posterior.predictive(job.rows, job.offset, notes=[])
-    answers["constant"] = lambda job: (
-        outcome.constant(model, likelihood, learn, job)
-        or constant_predictive(likelihood, learn, job)
-    )
+    if not outcome.is_x:  # whose simplest model is among its baselines
+        answers["constant"] = lambda job: (
+            outcome.constant(model, likelihood, learn, job)
+            or constant_predictive(likelihood, learn, job)
+        )
     more, added = outcome.baselines(structure, likelihood, learn, task.settings.seed)
     messages += added
     for name, each in more.items():
@@ -186,7 +187,7 @@ def evaluate_all(model: Model, learn: Job, test: Job) -> Scores:
         found["linear"] = found["metrics"]
     reported = (*(f"evaluated rows: {note}" for note in notes), *messages)
     others = {name: found[name] for name in more}
-    return Scores(found["metrics"], found.get("linear"), found["constant"], others, reported)
+    return Scores(found["metrics"], found.get("linear"), found.get("constant"), others, reported)
 
 
 def _answer(posterior: Posterior, job: Job) -> Predictive:

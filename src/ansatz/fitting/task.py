@@ -398,6 +398,7 @@ class Task(NamedTuple):
             or settings.steers
             or settings.options.get("bins") is not None
             or job.total is not None
+            or self.outcome.is_x
         ):
             return None
         if not self.likelihood(job.target).additive or job.target.axis != "row":

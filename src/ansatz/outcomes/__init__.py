@@ -12,3 +12,4 @@ from ansatz.outcomes.registry import names as names
 from ansatz.outcomes.registry import on_structure as on_structure
 from ansatz.outcomes.registry import register as register
 from ansatz.outcomes.registry import registry as registry
+from ansatz.outcomes.registry import without_target as without_target

@@ -17,6 +17,7 @@ registry = Registry(
         "translate": "ansatz.outcomes.translation.outcome:Translation",
         "tail": "ansatz.outcomes.tail.outcome:Tail",
         "forecast": "ansatz.outcomes.forecast:Forecast",
+        "generate": "ansatz.outcomes.generate:Generate",
         "forces": "ansatz.outcomes.forces.outcome:Forces",
     },
 )
@@ -49,6 +50,8 @@ on_structure: dict[str, str] = {
     "tail": "triples",
     "translate": "pairs",
 }
+# Outcomes that are x itself: there is no target.
+without_target = frozenset({"generate"})
 # A task that data make more precise: link -> tail where data are triples.
 by_data: dict[str, str] = {"link": "ansatz.data.relations.recognition:task_of_links"}
 # Tasks that data show where nothing else is asked for: a test of (data, options).

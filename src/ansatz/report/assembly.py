@@ -66,6 +66,8 @@ def chapters(evidence: Evidence) -> list[Chapter]:
     on, after them.
     """
     general = _ALWAYS + evidence.outcome_report.chapters()
+    if evidence.model.outcome.is_x:  # the other chapters are about predictions
+        return sorted(general)
     return sorted(general + evidence.contribution.chapters(evidence.axis))
 
 

@@ -79,13 +79,16 @@ def _fit_baselines(evidence: Evidence) -> Baselines:
             notes += added
         except (AnsatzError, ValueError, RuntimeError) as error:
             notes.append(f"The linear model of {likelihood.name} could not be fitted: {error}")
-    constant = model.outcome.constant(model, likelihood, learn, test)
-    constant = constant or constant_predictive(likelihood, learn, test)
-    forecasts.append(forecast_of(evidence, "constant", constant))
+    if not model.outcome.is_x:  # whose simplest model is among the others
+        constant = model.outcome.constant(model, likelihood, learn, test)
+        constant = constant or constant_predictive(likelihood, learn, test)
+        forecasts.append(forecast_of(evidence, "constant", constant))
     others, own = model.outcome.baselines(*how)
     for name, each in others.items():
         found = each.predictive(test.rows, test.offset, notes=[])
         forecasts.append(forecast_of(evidence, name, found))
+    if model.outcome.is_x:
+        return Baselines(forecasts, notes + own)
     more, added = evidence.contribution.baselines(evidence)
     return Baselines(forecasts + more, notes + own + added)
 

@@ -222,6 +222,8 @@ class Evidence:
     def target(self) -> str:
         """The name of the outcome."""
         column_roles = self.model.column_roles
+        if self.model.outcome.is_x:
+            return "x"
         if column_roles is not None:
             return str(column_roles.outcome_name)
         return ", ".join(self.model.outcome.names or ["y"])

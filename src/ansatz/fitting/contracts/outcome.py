@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ansatz.errors import ModelError
-from ansatz.fitting.contracts.inference import Posterior, Predictive
+from ansatz.fitting.contracts.inference import (
+    Build,
+    Fitted,
+    Inference,
+    Posterior,
+    Predictive,
+)
+from ansatz.fitting.contracts.rows import Encoder
 from ansatz.likelihoods import Distribution, Likelihood
 from ansatz.likelihoods.registry import Dispersion, varies, with_dispersion
 from ansatz.spec import TargetSpec
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
     from ansatz.fitting.job import Job
     from ansatz.fitting.model import Given, Model
     from ansatz.fitting.split import Parts
-    from ansatz.fitting.task import Settings, Task
+    from ansatz.fitting.task import Settings, Task, TrainingPlan
     from ansatz.training import Penalty
 
 Metrics = dict[str, float | None]
@@ -65,6 +72,7 @@ class Outcome(Protocol):
     test_share: ClassVar[float] = 0.2  # of the rows, where nothing else is asked for
     solved: ClassVar[frozenset[str]] = frozenset()  # networks that ``solve`` fits itself
     axis: ClassVar[str] = "row"  # where it sits: on an example, or on its elements
+    is_x: ClassVar[bool] = False  # whether x itself is modelled: columns named as targets are given
     has_columns: ClassVar[bool] = True  # whether each target column is a quantity of its own
     is_quantity: ClassVar[bool] = True  # whether outcomes are numbers that vary
     settings: ClassVar[frozenset[str]] = frozenset()  # options of outcomes that it reads
@@ -78,6 +86,11 @@ class Outcome(Protocol):
     labels: NDArray[Any] | None
 
     # Reading.
+
+    @classmethod
+    def arrange(cls, given: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a request; ``own`` are those that a named data set brings."""
+        return {**own, **given}
 
     @classmethod
     def known(cls, frame: "pd.DataFrame", column_roles: "ColumnRoles") -> NDArray[np.bool_]:
@@ -180,6 +193,29 @@ class Outcome(Protocol):
         """Options of a network's factory that follow from the outcome."""
         return {}
 
+    def infer(
+        self,
+        inference: "Inference",
+        plan: "TrainingPlan",
+        job: "Job",
+        likelihood: Likelihood,
+        previous: Posterior | None,
+    ) -> "Fitted":
+        """Trains by the inference of the fit; a model of x itself has its own way."""
+        return inference.fit(plan, job, likelihood, previous)
+
+    def rebuild(
+        self,
+        inference: "Inference",
+        structure: "Structure",
+        encoder: "Encoder",
+        record: Mapping[str, Any],
+        tensors: Mapping[str, Tensor],
+        build: "Build",
+    ) -> Posterior:
+        """The posterior of a saved model, by its inference."""
+        return inference.rebuild(structure, encoder, record, tensors, build)
+
     def baseline(
         self, structure: "Structure", likelihood: Likelihood, job: "Job", seed: int
     ) -> "tuple[Posterior | None, list[str]]":
@@ -203,6 +239,9 @@ class Outcome(Protocol):
 
     def finish(self, model: "Model", job: "Job") -> None:
         """Estimates what a fit leaves open, from predictions of rows that were left out."""
+
+    def tested(self, model: "Model", test: "Job") -> None:
+        """Takes note of rows that were held out of a fit, before it is saved."""
 
     def second_opinion(self, model: "Model", learn: "Job", test: "Job") -> list[str]:
         """Notes on a simpler model that does better than the likelihood chosen automatically."""

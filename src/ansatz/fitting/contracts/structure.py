@@ -408,6 +408,16 @@ class Structure(Protocol):
         """Writes a folder that Hugging Face's libraries load; gives notes on it."""
         raise UsageError(f"Hugging Face's folders are for texts, not for {self.unit[1]}.")
 
+    def contents(self, rows: Any) -> Any:
+        """The examples themselves, for models of x: a frame, or a tensor ``(N, C, *size)``."""
+        raise UsageError(
+            f"{self.unit[1]} have no model of x itself: tables, signals, images and volumes have."
+        )
+
+    def of_contents(self, contents: Any, rows: Any) -> Any:
+        """Examples that were drawn, as users of this structure have them."""
+        return contents
+
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
         """The preprocessing of an exported graph; None where there is no such graph."""
         return None

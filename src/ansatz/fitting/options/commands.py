@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from ansatz.fitting.options.generative import GenerativeOptions
 from ansatz.fitting.options.graph import GraphOptions
 from ansatz.fitting.options.grid import FileReading, GridOptions, MaskReading
 from ansatz.fitting.options.links import EdgeColumns, EdgeReading, TripleOptions
@@ -566,6 +567,7 @@ class FitOptions(
     SeriesOptions,
     SetOptions,
     TripleOptions,
+    GenerativeOptions,
     MoleculeOptions,
     GraphOptions,
     TransferOptions,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ansatz import outcomes
 from ansatz.data.grids import GridTable, read_grids
 from ansatz.errors import DataError, UsageError
 from ansatz.fitting.column_roles import ColumnRoles, near_columns
@@ -28,7 +29,7 @@ def grid_problem(data: Any, column_roles: ColumnRoles, **how: Any) -> Problem:
     if "size" in reader:
         reader["size"] = sides(reader["size"])
     if holds_signals(data, reader):
-        if not column_roles.outcome_columns:
+        if not column_roles.outcome_columns and column_roles.task is None:
             raise UsageError("no target: name the column to predict with --target.")
         reader |= {
             "signals": True,
@@ -61,7 +62,11 @@ def build_grid_problem(
         if name not in table.frame.columns:
             near = near_columns(name, table.frame)
             raise UsageError(f"{table.origin}: no column '{name}' to drop. {near}")
-    if not column_roles.target and column_roles.lower is None:
+    asked = column_roles.task and outcomes.registry.get(column_roles.task)
+    is_x = bool(asked and asked.is_x)
+    if is_x and not column_roles.target and table.target == "class":  # folders, one for each
+        column_roles = column_roles.model_copy(update={"target": [table.target]})
+    if not is_x and not column_roles.target and column_roles.lower is None:
         if table.target is None:
             there = ", ".join(map(str, table.frame.columns)) or "none"
             raise UsageError(
@@ -73,7 +78,8 @@ def build_grid_problem(
         return _of_masks(table, column_roles, likelihood, options)
     if likelihood in _OF_MASKS:
         raise UsageError(f"{likelihood} evaluates masks, and {table.origin} has none: --masks DIR.")
-    _require_two_folders(table, column_roles)
+    if not is_x:
+        _require_two_folders(table, column_roles)
     frame = table.frame.drop(columns=list(drop))
     column_roles = column_roles.expand(frame)
     column_roles.check(frame, table.origin)
@@ -90,7 +96,12 @@ def build_grid_problem(
         )
     frame, grids = frame[known], table.grids[np.flatnonzero(known)]
     part = _part_column(frame)
-    proposal = Proposal([likelihood]) if likelihood else _proposed(table, frame, column_roles)
+    if likelihood:
+        proposal = Proposal([likelihood])
+    elif asked and is_x:
+        proposal = Proposal(list(asked.candidates))
+    else:
+        proposal = _proposed(table, frame, column_roles)
     base, given = proposal.candidates[0], {**proposal.options, **(options or {})}
     check_outcomes(table.origin, frame, column_roles, base, given, named=likelihood is not None)
     notes += [proposal.why] if proposal.why else []

@@ -129,6 +129,9 @@ class Grid(Structure):
         )
         return read_grids(paths, image=name, outcomes=False, **like).grids
 
+    def contents(self, rows: Grids) -> Tensor:
+        return rows.load()
+
     def from_table(self, model: Model, table: Any, *, outcomes: bool) -> TableParts:
         """Examples with the columns beside them, read from files if they are not."""
         column_roles = model.column_roles

@@ -59,7 +59,13 @@ def build_problem(
     notes += spelled
     frame, more = _known_outcomes(origin, frame, column_roles, likelihood)
     given = dict(options or {})
-    proposal = Proposal([likelihood]) if likelihood else propose(origin, frame, column_roles)
+    asked = column_roles.task and outcomes.registry.get(column_roles.task)
+    if likelihood:
+        proposal = Proposal([likelihood])
+    elif asked and asked.is_x:
+        proposal = Proposal(list(asked.candidates))
+    else:
+        proposal = propose(origin, frame, column_roles)
     candidates, given = proposal.candidates, {**proposal.options, **given}
     check_outcomes(origin, frame, column_roles, candidates[0], given, named=likelihood is not None)
     features = column_roles.features(frame).drop(columns=part or [])

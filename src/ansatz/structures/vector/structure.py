@@ -152,6 +152,9 @@ class Vector(TensorStructure):
     def nothing(self, count: int) -> TableRows:
         return TableRows(pd.DataFrame(index=range(count)), [])
 
+    def contents(self, rows: TableRows) -> pd.DataFrame:
+        return rows.frame
+
     # Recipe and encoder.
 
     def settle(
