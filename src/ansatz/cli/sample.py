@@ -17,6 +17,15 @@ def sample(
         list[str] | None,
         typer.Option(help="What they are drawn given.", metavar="COL=VALUE"),
     ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Of a diffusion: evaluations of its network.")
+    ] = None,
+    sampler: Annotated[
+        str | None, typer.Option(help="Of a diffusion: normal_exact, ddim, dpm2m, ...")
+    ] = None,
+    guidance: Annotated[
+        float | None, typer.Option(help="Of a diffusion: 1 follows what is given, 2 exaggerates.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the draws.")] = 0,
     out: Annotated[
         Path | None,
@@ -35,5 +44,7 @@ def sample(
     """
     check_out(out, overwrite)
     estimator = open_synthesizer(model)
+    model_of_x = estimator.model_.posterior.model
+    model_of_x.sampling(steps=steps, sampler=sampler, guidance=guidance)
     found = estimator.sample(count, read_given(given or []), seed=seed)
     write_examples(found, out, overwrite=overwrite)

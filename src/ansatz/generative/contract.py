@@ -112,6 +112,22 @@ class Generator(Protocol):
         """The codes that latents stand for, without noise."""
         raise UsageError(f"{self.name} has no latents. Take ppca, autoencoder or vae.")
 
+    def sampling(
+        self,
+        *,
+        steps: int | None = None,
+        sampler: str | None = None,
+        guidance: float | None = None,
+        sampler_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Sets how a diffusion draws examples from now on; what is None stays."""
+        options = {"steps": steps, "sampler": sampler, "guidance": guidance}
+        given = ", ".join(name for name, value in options.items() if value is not None)
+        if given or sampler_options:
+            raise UsageError(
+                f"{self.name} draws in one step: {given or 'sampler_options'} belongs to diffusion."
+            )
+
     @property
     def parameters(self) -> int:
         """The number of estimated parameters."""

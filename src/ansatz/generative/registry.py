@@ -12,6 +12,7 @@ registry = Registry(
     {
         "autoencoder": "ansatz.generative.autoencoder:Autoencoder",
         "copula": "ansatz.generative.simple:Copula",
+        "diffusion": "ansatz.generative.diffusion.generator:Diffusion",
         "independent": "ansatz.generative.simple:Independent",
         "ppca": "ansatz.generative.simple:ProbabilisticPCA",
         "vae": "ansatz.generative.autoencoder:VariationalAutoencoder",
