@@ -43,6 +43,7 @@ from ansatz.cli.report import report
 from ansatz.cli.sample import sample
 from ansatz.cli.show import show
 from ansatz.cli.signals import how, report_once, stoppable
+from ansatz.cli.suggest import suggest
 from ansatz.cli.tokens import tokens
 from ansatz.cli.translate import translate
 from ansatz.cli.tune import tune
@@ -103,6 +104,7 @@ for _name, _function in (
     ("translate", translate),
     ("forecast", forecast),
     ("recommend", recommend),
+    ("suggest", suggest),
     ("sample", sample),
     ("density", density),
     ("reconstruct", reconstruct),

@@ -13,7 +13,7 @@ import typer
 from ansatz.cli.options import AGAIN, takes
 from ansatz.cli.output import plain, print_document, print_line, print_note, require_free
 from ansatz.errors import UsageError
-from ansatz.fitting.options.commands import ReadingAgain
+from ansatz.fitting.options.commands import ReadingToPredict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +75,7 @@ class Output(NamedTuple):
             print_line(f"{sum(counts)} predictions: {self.file}")
 
 
-@takes(ReadingAgain, AGAIN)
+@takes(ReadingToPredict, AGAIN)
 def predict(
     given: dict[str, Any],
     model: Annotated[Path, typer.Argument(help="The folder that ansatz fit wrote.")],
@@ -152,6 +152,8 @@ def predict(
         if "instances" not in outcome.frame_options:
             raise UsageError("--instances is for masks; this model predicts none.")
         options["instances"] = True
+    if given.pop("components", False):
+        options["components"] = True
     if method != "predictive":
         from ansatz.fitting.intervals import require_scores
 

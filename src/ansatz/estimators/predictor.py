@@ -17,6 +17,7 @@ from ansatz import linear
 from ansatz.errors import DataError, UsageError
 from ansatz.estimators.posterior_methods import PosteriorMethods
 from ansatz.fitting.choice import LikelihoodChoice
+from ansatz.fitting.components import components_of
 from ansatz.fitting.contracts.rows import Rows
 from ansatz.fitting.intervals import Method, conformal_scores, distribution_of, interval_of
 from ansatz.fitting.job import read_column
@@ -292,11 +293,14 @@ class Predictor(PosteriorMethods, BaseEstimator):
         Args:
             X: rows as in ``fit``; of a model of ``ansatz.fit`` its table.
             interval: adds the bounds that hold this share of the probability.
-            options: ``offset``, ``trials``, ``method``, and ``times`` of survival models.
+            options: ``offset``, ``trials``, ``method``, ``times`` of survival models, and
+                ``components=True`` for ``sd``, ``sd_within`` and ``sd_between`` (of classes
+                entropies): what more rows would not remove, and what they would.
         """
         check_is_fitted(self)
         index = X.index if isinstance(X, pd.DataFrame) else None
         offset, trials = options.pop("offset", None), options.pop("trials", None)
+        components = options.pop("components", False)
         column_roles = self.model_.column_roles
         if column_roles is not None:
             X, _, _, offset, trials = self._from_table(X, outcomes=False)
@@ -307,6 +311,8 @@ class Predictor(PosteriorMethods, BaseEstimator):
                 )
         rows = self._given(X, offset)._replace(trials=trials)
         columns = self.model_.outcome.frame(self.model_, rows, interval=interval, **options)
+        if components:
+            columns = {**columns, **components_of(self.model_, rows)}
         if index is not None and len(index) != len(rows.rows):  # of a long table
             index = None
         return pd.DataFrame(columns, index=index)

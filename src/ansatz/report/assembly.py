@@ -55,6 +55,7 @@ def _warnings(evidence: Evidence) -> list[str]:
 _ALWAYS = [
     Chapter(10, "what was fitted", "ansatz.report.what_was_fitted:section"),
     Chapter(20, "scores beside other models", "ansatz.report.score_tables:section"),
+    Chapter(25, "the posterior", "ansatz.report.posterior:section"),
 ]
 
 

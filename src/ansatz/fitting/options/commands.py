@@ -634,5 +634,14 @@ class ReadingAgain(FileReading, EdgeReading, EdgeColumns, TableReading, MemoryOp
     """The options of reading data for a prediction."""
 
 
+class ReadingToPredict(ReadingAgain, total=False):
+    """The options of a prediction."""
+
+    components: Annotated[
+        bool,
+        Option("Add the standard deviation, within and between components.", **_SWITCH),
+    ]
+
+
 class ReadingOutcomes(MaskReading, ReadingAgain, total=False):
     """The options of reading data for an evaluation."""
