@@ -68,6 +68,12 @@ PAIRS = ("encoder_decoder", "pointer", "seq2seq")
 SERIES = ("linear_window", "window")
 JOINED = ("joined", "linear_joined")
 TRIPLES = ("complex", "distmult", "dot", "tail_frequencies", "transe")
+SETS = ("deepsets", "invariant_points", "linear_points", "linear_set", "pine", "pointnet")
+SETS += ("set_transformer",)
+MOLECULES = ("deeppot", "element_counts", "schnet")
+GRAPHS = ("adamic_adar", "chebnet", "gae", "gat", "gated_graph", "gatv2", "gcn", "gin", "gnn")
+GRAPHS += ("graph_gru", "graph_lstm", "graph_unet", "graphsage", "kgnn", "linear_graph")
+GRAPHS += ("linear_node", "mpnn", "relational", "sgc", "spectral", "vgae")
 DENOISING = ("denoising_mlp", "denoising_unet")  # of x and a time
 VISION = ("vit_b_16", "vit_tiny")
 DENSE = ("attention_unet", "fcn", "linear_pixels", "sliding_window", "unet", "unet3d")
@@ -90,6 +96,9 @@ def test_every_network_by_name_takes_tables_grids_or_sequences():
         *JOINED,
         *TRIPLES,
         *DENOISING,
+        *SETS,
+        *MOLECULES,
+        *GRAPHS,
     }
 
 

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from torch import Tensor
 
+from ansatz.data.batch import count_rows
 from ansatz.fitting.contracts.structure import Structure
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import PointPosterior, Trained
