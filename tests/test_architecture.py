@@ -40,7 +40,6 @@ ALLOWED = {
 BELOW = BUILDING | {"networks", "training", "linear"}
 ALLOWED["fitting"] = BELOW | AXES
 ALLOWED |= dict.fromkeys(AXES, BELOW | AXES | {"symmetry", "kernels", "fitting", "theory"})
-ALLOWED |= dict.fromkeys(AXES, BELOW | AXES | {"symmetry", "kernels", "fitting"})
 for _axis in ("outcomes", "generative"):  # models of x itself
     ALLOWED[_axis] = ALLOWED["structures"] | {"generative"}
 PIPELINE = ALLOWED["structures"]

@@ -34,7 +34,8 @@ def test_every_argument_of_an_estimator_is_declared_in_one_table():
     tables = {table for owner in OWNERS.values() for table in owner.settings}
     found = Counter(name for table in tables for name in declared(table))
     others = {name: found[name] for name in names - OF_REQUESTS if found[name] != 1}
-    assert others == {"vocabulary": 2}  # of texts, and of the questions beside images
+    # Of texts, and of the questions beside images; of images, and of clouds.
+    assert others == {"vocabulary": 2, "augment": 2}
     of_inferences = set(declared(InferenceSettings))  # inference_options={...}, --set
     of_inferences |= set(declared(GenerativeSettings))  # of synthesizers
     assert found.keys() - names == of_inferences - names
