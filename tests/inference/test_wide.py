@@ -61,7 +61,7 @@ def test_ntk_has_the_law_of_flows_from_all_starts(time):
     """f_t = f_0 + A (y - f_0) is linear in f_0 ~ N(0, Sigma)."""
     sigma, theta, y = matrices()
     old, new = slice(0, 6), slice(6, 9)
-    solution = NTK().solve(sigma[old, old], theta[old, old], y, {"time": time})
+    solution = NTK().solve(sigma[old, old], theta[old, old], y, {"flow_time": time})
     A = theta[new, old] @ torch.linalg.inv(theta[old, old])
     if time is not None:
         A = A @ (torch.eye(6) - torch.linalg.matrix_exp(-time * theta[old, old]))
@@ -77,7 +77,7 @@ def test_the_flow_is_small_steps_of_gradient_descent_in_random_features():
     draw = torch.Generator().manual_seed(0)
     phi, new = (torch.randn(n, 4, generator=draw, dtype=torch.float64) for n in (8, 3))
     y = torch.randn(8, 1, generator=draw, dtype=torch.float64)
-    solution = NTK().solve(torch.eye(8).double(), phi @ phi.mT, y, {"time": 0.1})
+    solution = NTK().solve(torch.eye(8).double(), phi @ phi.mT, y, {"flow_time": 0.1})
     weights, steps = torch.zeros(4, 1, dtype=torch.float64), 5_000
     for _ in range(steps):
         weights = weights + 0.1 / steps * phi.mT @ (y - phi @ weights)
@@ -140,9 +140,9 @@ def test_what_it_cannot_do_is_refused(monkeypatch):
     with pytest.raises(UsageError, match="no weights that differ"):
         Regressor(inference="ntk").fit(x, y, sample_weight=np.arange(1, 31))
     with pytest.raises(UsageError, match="time of inference ntk must be positive, got -1"):
-        Regressor(inference="ntk", inference_options={"time": -1.0}).fit(x, y)
-    with pytest.raises(UsageError, match="'time' is not an option of inference nngp"):
-        Regressor(inference="nngp", inference_options={"time": 1.0}).fit(x, y)
+        Regressor(inference="ntk", inference_options={"flow_time": -1.0}).fit(x, y)
+    with pytest.raises(UsageError, match="'flow_time' is not an option of inference nngp"):
+        Regressor(inference="nngp", inference_options={"flow_time": 1.0}).fit(x, y)
     with pytest.raises(UsageError, match="'epochs' is not an option of inference nngp"):
         Regressor(inference="nngp", epochs=3).fit(x, y)
     monkeypatch.setattr(wide, "MOST_ROWS", 20)

@@ -31,7 +31,7 @@ OTHERS = {  # losses, classes, angles, outcomes of several numbers, of sequences
     *("mse", "mae", "huber", "tukey", "cross_entropy", "focal", "kl", "dice", "sum", "quantiles"),
     *("categorical", "ordinal", "von_mises", "binomial", "beta_binomial", "dirichlet"),
     *("multivariate_normal", "plackett_luce", "cox", "discrete_hazard", "censored", "truncated"),
-    *("autoregressive", "span"),
+    *("autoregressive", "span", "energy_forces"),
 }
 LIKELIHOODS = sorted(
     set(names()) - OTHERS

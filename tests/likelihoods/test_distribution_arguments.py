@@ -36,8 +36,8 @@ TARGETS = {
     "dirichlet": TargetSpec(event=(3,)),
     "multivariate_normal": TargetSpec(event=(2,)),
 }
-# survival curves, orders and losses have tests of their own
-OTHERS = {"cox", "discrete_hazard", "censored", "plackett_luce", "sum", "kl"}
+# survival curves, orders, losses and molecules have tests of their own
+OTHERS = {"energy_forces", "cox", "discrete_hazard", "censored", "plackett_luce", "sum", "kl"}
 
 
 def distributions():

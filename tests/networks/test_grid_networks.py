@@ -74,6 +74,7 @@ MOLECULES = ("deeppot", "element_counts", "schnet")
 GRAPHS = ("adamic_adar", "chebnet", "gae", "gat", "gated_graph", "gatv2", "gcn", "gin", "gnn")
 GRAPHS += ("graph_gru", "graph_lstm", "graph_unet", "graphsage", "kgnn", "linear_graph")
 GRAPHS += ("linear_node", "mpnn", "relational", "sgc", "spectral", "vgae")
+GAMES = ("dcgan", "patchgan")
 DENOISING = ("denoising_mlp", "denoising_unet")  # of x and a time
 VISION = ("vit_b_16", "vit_tiny")
 DENSE = ("attention_unet", "fcn", "linear_pixels", "sliding_window", "unet", "unet3d")
@@ -96,6 +97,7 @@ def test_every_network_by_name_takes_tables_grids_or_sequences():
         *JOINED,
         *TRIPLES,
         *DENOISING,
+        *GAMES,
         *SETS,
         *MOLECULES,
         *GRAPHS,

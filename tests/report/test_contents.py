@@ -20,7 +20,7 @@ NUMBERS = [
     "residual panels",
     "recalibration",
 ]
-FIRST = ["what was fitted", "scores beside other models"]
+FIRST = ["what was fitted", "scores beside other models", "the posterior"]
 NETWORK = ["filters and feature maps", "perturbations and symmetries"]
 ANNOUNCED = {
     "table": [
@@ -28,6 +28,7 @@ ANNOUNCED = {
         "coefficients",
         "penalised coefficients",
         "scores beside other models",
+        "the posterior",
         *NUMBERS,
         "importance of columns",
         "effects of columns",

@@ -19,6 +19,7 @@ KINDS = {
     "outcomes": "ansatz.outcomes.registry:registry",
     "inferences": "ansatz.inference.registry:registry",
     "generators": "ansatz.generative.registry:registry",
+    "samplers": "ansatz.generative.diffusion.sampler:samplers",
     "kernels": "ansatz.kernels.registry:registry",
     "layers": "ansatz.layers.registry:registry",
     "functions": "ansatz.layers.registry:functions",

@@ -12,7 +12,7 @@ def standardized(real: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
     return (a - mean) / scale, (b - mean) / scale
 
 
-def energy_distance(real: Tensor, drawn: Tensor) -> float:
+def energy_distance(real: Tensor, drawn: Tensor, *, scaled: bool = True) -> float:
     r"""The energy distance of two samples of vectors, in units of the first.
 
     .. math:: 2 E\|X - Y\| - E\|X - X'\| - E\|Y - Y'\| \ge 0
@@ -22,6 +22,7 @@ def energy_distance(real: Tensor, drawn: Tensor) -> float:
     Args:
         real: ``(N, ...)``.
         drawn: ``(M, ...)``.
+        scaled: in units of the standard deviations of the first sample, or as they are.
 
     Example:
         >>> import torch
@@ -34,7 +35,9 @@ def energy_distance(real: Tensor, drawn: Tensor) -> float:
     References:
         Szekely and Rizzo (2013), Energy statistics. https://doi.org/10.1016/j.jspi.2013.03.018
     """
-    a, b = standardized(real, drawn)
+    a, b = real.double().flatten(1), drawn.double().flatten(1)
+    if scaled:
+        a, b = standardized(real, drawn)
     return float(2 * torch.cdist(a, b).mean() - _within(a) - _within(b))
 
 

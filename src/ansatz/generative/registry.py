@@ -13,6 +13,7 @@ registry = Registry(
         "autoencoder": "ansatz.generative.autoencoder:Autoencoder",
         "copula": "ansatz.generative.simple:Copula",
         "diffusion": "ansatz.generative.diffusion.generator:Diffusion",
+        "gan": "ansatz.generative.gan:GenerativeAdversarial",
         "independent": "ansatz.generative.simple:Independent",
         "ppca": "ansatz.generative.simple:ProbabilisticPCA",
         "vae": "ansatz.generative.autoencoder:VariationalAutoencoder",

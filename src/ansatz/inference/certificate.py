@@ -24,7 +24,7 @@ class Certificate(NamedTuple):
     Example:
         >>> from ansatz.inference.certificate import Certificate
         >>> round(Certificate(0.02, 5.0, 1_000, 10_000, level=0.05).bound, 3)
-        0.049
+        0.062
     """
 
     error: float  # of simulated draws on the bound's rows

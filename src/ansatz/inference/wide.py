@@ -252,9 +252,10 @@ class NTK(Wide):
         f_0 \sim GP(0, \Sigma)
 
     for half the squared error, summed over the rows, with the tangent kernel :math:`\Theta`
-    (``time``; infinity when not given). Over random starts its mean is :math:`\Theta(x) M y`, its
-    covariance :math:`\Sigma - \Theta_* M \Sigma - \Sigma M^\top \Theta_*^\top + \Theta_* M \Sigma
-    M^\top \Theta_*^\top`: no posterior of a prior, and at infinite time it passes through y. The
+    (``flow_time``; infinity when not given). Over random starts its mean is
+    :math:`\Theta(x) M y`, its covariance :math:`\Sigma - \Theta_* M \Sigma - \Sigma M^\top
+    \Theta_*^\top + \Theta_* M \Sigma M^\top \Theta_*^\top`: no posterior of a prior, and at
+    infinite time it passes through y. The
     noise of a number and the scale of the logits are fitted to a fifth of the rows.
 
     References:
@@ -264,7 +265,7 @@ class NTK(Wide):
 
     name: ClassVar[str] = "ntk"
     words: ClassVar[str] = "gradient flow in a network of infinite width"
-    settings: ClassVar[frozenset[str]] = frozenset({"time"})
+    settings: ClassVar[frozenset[str]] = frozenset({"flow_time"})
 
     def kernels(self, problem: Problem, rows: Tensor) -> tuple[Tensor, Tensor]:
         return problem.twin.both(problem.at(rows))
@@ -278,9 +279,9 @@ class NTK(Wide):
     def solve(
         self, covariance: Tensor, tangent: Tensor, y: Tensor, options: Mapping[str, Any]
     ) -> Solution:
-        time = options.get("time")
+        time = options.get("flow_time")
         if time is not None and not time > 0:
-            raise UsageError(f"time of inference ntk must be positive, got {time}.")
+            raise UsageError(f"flow_time of inference ntk must be positive, got {time}.")
         if time is None or math.isinf(time):
             inner = torch.cholesky_inverse(factorise(tangent))
         else:

@@ -98,6 +98,8 @@ from ansatz.networks.triples import DistMult as DistMult
 from ansatz.networks.triples import Dot as Dot
 from ansatz.networks.triples import TailFrequencies as TailFrequencies
 from ansatz.networks.triples import TransE as TransE
+from ansatz.networks.dcgan import DCGAN as DCGAN
+from ansatz.networks.dcgan import PatchGAN as PatchGAN
 from ansatz.networks.denoising_mlp import DenoisingMLP as DenoisingMLP
 from ansatz.networks.denoising_unet import DenoisingUNet as DenoisingUNet
 from ansatz.networks.deepsets import DeepSets as DeepSets

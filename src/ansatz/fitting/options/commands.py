@@ -124,7 +124,7 @@ class InferenceSettings(PosteriorOptions, total=False):
     kernel: Annotated[str, Option("Of a Gaussian process (ansatz list kernels): matern52.")]
     restarts: Annotated[int, Option("Beginnings of the search for a kernel's parameters: 3.")]
     inducing: Annotated[int, Option("Inducing rows of a Gaussian process of many rows: 512.")]
-    time: Annotated[float, Option("Of gradient flow in a network of infinite width: infinity.")]
+    flow_time: Annotated[float, Option("Of gradient flow at infinite width: infinity.")]
     chains: Annotated[int, Option("Chains of a sampler: 4.")]
     warmup: Annotated[int, Option("Draws that adapt a sampler: 1000; networks 500.")]
     draws: Annotated[int, Option("Draws of each chain: 1000; networks 500.")]

@@ -41,7 +41,7 @@ class AdamicAdar(nn.Module):
         ... )
         >>> network = AdamicAdar(InputSpec.graph(3, rows="pairs"), 1)
         >>> network.numbers(path)[:, 0]  # 0 and 2 have the neighbour 1 in common
-        tensor([0.6466, 0.0000], dtype=torch.float64)
+        tensor([0.6472, 0.0000], dtype=torch.float64)
 
     References:
         Adamic and Adar (2003), Friends and neighbors on the web, section 4.
