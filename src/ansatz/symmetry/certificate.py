@@ -125,7 +125,7 @@ def certify(
     if isinstance(x[0], Ragged | GraphBatch):
         if isinstance(acting, Permutation):
             rho = _ragged_outputs_move(acting, x[0], kind, output_action)
-        else:
+        elif isinstance(x[0], Ragged):
             network, x = _on_coordinates(network, x), (x[0].values[:, :COORDINATES],)
     with evaluation_mode(network), torch.no_grad():
         there = _tensors(network(*x))
