@@ -1,6 +1,7 @@
 """Building blocks: plain ``torch.nn`` modules, and names for those that torch already has."""
 
 from ansatz.layers.graphs.pooling import diff_pool as diff_pool
+from ansatz.layers.graphs.propagate import propagate as propagate
 from ansatz.layers.activation import Erf as Erf
 from ansatz.layers.activation import SelfGated as SelfGated
 from ansatz.layers.activation import Sine as Sine
