@@ -85,7 +85,8 @@ def replay(model: Any, data: Any = None) -> Replay:
     job = read_job(problem, task)
     asked = provenance.asked.options
     share = provenance.test if asked["folds"] is None else 0.0
-    parts = outcome.split(job, task, share) or split(
+    own = found.structure.split(problem, task, job, share)
+    parts = (None if own is None else own.parts) or split(
         job, task, share, asked["seed"], given=provenance.given
     )
     as_then = _as_then(problem, provenance)
