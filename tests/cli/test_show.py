@@ -7,7 +7,7 @@ import ansatz
 from ansatz import inference
 from ansatz.cli.formula import plain_formula
 from ansatz.cli.names import KINDS, factory_of, registry_of
-from ansatz.cli.show import Docstring
+from ansatz.cli.show import Docstring, _call
 from ansatz.fitting.options import declared
 from ansatz.fitting.options.commands import InferenceSettings
 
@@ -60,7 +60,8 @@ def test_a_wrong_name_suggests_the_nearest(command):
 @every_kind
 def test_python_spells_it_as_shown(kind):
     for name in registry_of(kind).names():
-        spelled = factory_of(kind) + (f".{name}" if kind in ("metrics", "functions") else "")
+        member = registry_of(kind).get(name) if kind in ("metrics", "functions") else None
+        spelled = factory_of(kind) if member is None else _call(name, kind, member).split("(")[0]
         assert callable(operator.attrgetter(spelled.removeprefix("ansatz."))(ansatz)), name
 
 

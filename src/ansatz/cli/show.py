@@ -127,7 +127,8 @@ def _formula(latex: str) -> str:
 def _call(name: str, kind: str, member: Any) -> str:
     """The call in Python."""
     if kind in ("metrics", "functions"):
-        call = f"{factory_of(kind)}.{name}({', '.join(_signature(member))})"
+        home = factory_of(kind) if kind == "metrics" else member.__module__.rpartition(".")[0]
+        call = f"{home}.{name}({', '.join(_signature(member))})"
     else:
         arguments = [f'"{name}"', *(_signature(member) if kind != "datasets" else [])]
         call = f"{factory_of(kind)}({', '.join(arguments)})"
