@@ -66,11 +66,13 @@ class Game(nn.Module):
         """Examples like those of a batch, from new noise or from z."""
         if z is None:
             z = torch.randn(len(batch.weight), self.latents).to(batch.inputs[0])
-        return self.draws(z, *batch.inputs[1:])
+        found: Tensor = self.draws(z, *batch.inputs[1:])
+        return found
 
     def score(self, x: Tensor, batch: Batch) -> Tensor:
         """D, one number for each example."""
-        return self.judges(x, *batch.inputs[1:]).flatten(1).mean(1)
+        found: Tensor = self.judges(x, *batch.inputs[1:]).flatten(1).mean(1)
+        return found
 
     def loss_of_drawing(self, batch: Batch) -> Tensor:
         """The loss of G."""
@@ -213,10 +215,9 @@ class GenerativeAdversarial(Generator):
         ).float()
         if not isinstance(self.space, PixelSpace):
             scores = generator(plan.seed, "scores")
-            examples, held_out = (
-                each and each._replace(codes=self.space.into(each.codes, scores)[0])
-                for each in (examples, held_out)
-            )
+            examples = examples._replace(codes=self.space.into(examples.codes, scores)[0])
+            if held_out is not None:
+                held_out = held_out._replace(codes=self.space.into(held_out.codes, scores)[0])
         rate = self.options["rate"] or (2e-4 if self.space.spec.size else 1e-3)
         betas = (0.5, 0.999)
         losses = (game.judges, Game.loss_of_judging), (game.draws, Game.loss_of_drawing)
@@ -342,7 +343,8 @@ class _OfVectors(nn.Module):
         self.inner = inner
 
     def forward(self, x: Tensor, given: Tensor | None = None) -> Tensor:
-        return self.inner(x if given is None else torch.cat([x, given], 1))
+        found: Tensor = self.inner(x if given is None else torch.cat([x, given], 1))
+        return found
 
 
 def _mean(terms: Tensor, batch: Batch) -> Tensor:
