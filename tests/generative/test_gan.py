@@ -23,7 +23,7 @@ IMAGES = (RNG.random((24, 1, 8, 8)) > 0.5).astype(np.uint8) * 255
 SMALL = {"width": 8, "latents": 3}
 
 
-class Judge(nn.Module):
+class Linear(nn.Module):
     def __init__(self):
         super().__init__()
         self.w = nn.Parameter(torch.tensor([0.6, -1.2]))
@@ -33,7 +33,7 @@ class Judge(nn.Module):
 
 
 def game(loss, penalty=0.0):
-    return Game(nn.Linear(2, 2), Judge(), 2, loss, penalty)
+    return Game(nn.Linear(2, 2), Linear(), 2, loss, penalty)
 
 
 def batch(n=7):
@@ -42,10 +42,10 @@ def batch(n=7):
 
 
 def test_losses_are_cross_entropies():
-    """The judge's is that of a classifier; the drawer's has the labels exchanged, or the sign."""
+    """The discriminator is a classifier; the generator exchanges the labels, or the sign."""
     play, rows = game("non_saturating"), batch()
     torch.manual_seed(1)
-    found = play.loss_of_judging(rows)
+    found = play.discriminator_loss(rows)
     torch.manual_seed(1)
     drawn, weight = play.drawn(rows), rows.weight / rows.weight.sum()
     one, zero = torch.ones(7), torch.zeros(7)
@@ -54,9 +54,9 @@ def test_losses_are_cross_entropies():
     assert_close(found, real + fake)
     torch.manual_seed(1)
     expected = cross_entropy(play.score(drawn, rows), one, weight, reduction="sum")
-    assert_close(play.loss_of_drawing(rows), expected)
+    assert_close(play.generator_loss(rows), expected)
     torch.manual_seed(1)
-    assert_close(Game.loss_of_drawing(_with(play, "minimax"), rows), -fake)
+    assert_close(Game.generator_loss(_with(play, "minimax"), rows), -fake)
 
 
 def _with(play, loss):
@@ -64,7 +64,7 @@ def _with(play, loss):
     return play
 
 
-def test_the_penalty_of_a_linear_judge_is_that_of_its_weights():
+def test_the_penalty_of_a_linear_discriminator_is_that_of_its_weights():
     rows, square = batch(), 0.6**2 + 1.2**2
     for loss, expected in (
         ("wasserstein", 3 * (math.sqrt(square) - 1) ** 2),
@@ -72,15 +72,15 @@ def test_the_penalty_of_a_linear_judge_is_that_of_its_weights():
     ):
         play = game(loss, 3.0)
         torch.manual_seed(1)
-        whole = play.loss_of_judging(rows)
+        whole = play.discriminator_loss(rows)
         play.penalty = 0.0
         torch.manual_seed(1)
-        penalty = whole - play.loss_of_judging(rows)
+        penalty = whole - play.discriminator_loss(rows)
         assert_close(penalty, torch.tensor(expected), rtol=1e-9, atol=1e-9)
 
 
-def test_the_best_judge_knows_the_share_of_real_examples():
-    """D* = p / (p + q), where the loss is 2 log 2 - 2 JS; a parametric judge is above it."""
+def test_the_best_discriminator_knows_the_share_of_real_examples():
+    """D* = p / (p + q), where the loss is 2 log 2 - 2 JS; a parametric one is above it."""
     p, q = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([0.2, 0.2, 0.6])
     score = torch.zeros(3, requires_grad=True)
     optimizer = torch.optim.LBFGS([score], max_iter=200, tolerance_grad=1e-14)

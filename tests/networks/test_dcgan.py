@@ -35,16 +35,16 @@ def test_a_patch_is_all_that_an_answer_sees(size):
 def test_a_condition_moves_the_answer():
     z, x, given = torch.randn(2, 5), torch.randn(2, 1, 8, 8), torch.eye(2)
     draws = networks.create("dcgan", 5, 1, size=(8, 8), width=4, classes=2)
-    judges = networks.create("patchgan", (1, 8, 8), 1, width=4, depth=1, classes=2)
+    discriminator = networks.create("patchgan", (1, 8, 8), 1, width=4, depth=1, classes=2)
     assert not torch.allclose(draws(z, given), draws(z, given.flip(0)))
-    assert not torch.allclose(judges(x, given), judges(x, given.flip(0)))
+    assert not torch.allclose(discriminator(x, given), discriminator(x, given.flip(0)))
 
 
 def test_a_spectral_norm_bounds_the_slope():
-    judges = networks.create("patchgan", (1, 8, 8), 1, width=4, depth=1, spectral_norm=True)
+    discriminator = networks.create("patchgan", (1, 8, 8), 1, width=4, depth=1, spectral_norm=True)
     for _ in range(50):
-        judges(torch.randn(2, 1, 8, 8))
-    weight = judges.layers[0].weight.detach()
+        discriminator(torch.randn(2, 1, 8, 8))
+    weight = discriminator.layers[0].weight.detach()
     assert_close(
         torch.linalg.matrix_norm(weight.flatten(1), 2), torch.tensor(1.0), rtol=1e-3, atol=0
     )

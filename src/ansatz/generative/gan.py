@@ -17,7 +17,8 @@ from ansatz.generative.diffusion.space import PixelSpace, fit_space, load_space
 from ansatz.generative.distances import energy_distance
 from ansatz.generative.training import row_noise, train
 from ansatz.layers.mode import evaluation_mode
-from ansatz.seeds import derive, generator
+from ansatz.seeds import derive
+from ansatz.seeds import generator as seeded
 from ansatz.storage import load_into
 from ansatz.training import GameStep, History, Loss, Player
 from ansatz.training.game_step import Mode
@@ -42,8 +43,8 @@ class Game(nn.Module):
     for the others.
 
     Args:
-        draws: G, ``draws(z, given)``.
-        judges: D, ``judges(x, given)``; patches are averaged.
+        generator: G, ``generator(z, given)``.
+        discriminator: D, ``discriminator(x, given)``; patches are averaged.
         latents: numbers of z.
         loss: see above.
         penalty: :math:`\gamma`.
@@ -56,25 +57,30 @@ class Game(nn.Module):
     """
 
     def __init__(
-        self, draws: nn.Module, judges: nn.Module, latents: int, loss: GameLoss, penalty: float
+        self,
+        generator: nn.Module,
+        discriminator: nn.Module,
+        latents: int,
+        loss: GameLoss,
+        penalty: float,
     ) -> None:
         super().__init__()
-        self.draws, self.judges, self.latents = draws, judges, latents
+        self.generator, self.discriminator, self.latents = generator, discriminator, latents
         self.loss, self.penalty = loss, penalty
 
     def drawn(self, batch: Batch, z: Tensor | None = None) -> Tensor:
         """Examples like those of a batch, from new noise or from z."""
         if z is None:
             z = torch.randn(len(batch.weight), self.latents).to(batch.inputs[0])
-        found: Tensor = self.draws(z, *batch.inputs[1:])
+        found: Tensor = self.generator(z, *batch.inputs[1:])
         return found
 
     def score(self, x: Tensor, batch: Batch) -> Tensor:
         """D, one number for each example."""
-        found: Tensor = self.judges(x, *batch.inputs[1:]).flatten(1).mean(1)
+        found: Tensor = self.discriminator(x, *batch.inputs[1:]).flatten(1).mean(1)
         return found
 
-    def loss_of_drawing(self, batch: Batch) -> Tensor:
+    def generator_loss(self, batch: Batch) -> Tensor:
         """The loss of G."""
         score = self.score(self.drawn(batch), batch)
         terms = {
@@ -84,7 +90,7 @@ class Game(nn.Module):
         }[self.loss]
         return _mean(terms, batch)
 
-    def loss_of_judging(self, batch: Batch) -> Tensor:
+    def discriminator_loss(self, batch: Batch) -> Tensor:
         """The loss of D, with its penalty."""
         real = batch.inputs[0]
         with torch.no_grad():
@@ -154,10 +160,10 @@ class GenerativeAdversarial(Generator):
     Args:
         loss: ``"non_saturating"``, ``"minimax"`` or ``"wasserstein"``; see :class:`Game`.
         gradient_penalty: weight of the penalty of steep answers; 10 for ``"wasserstein"``, else 1.
-        spectral_norm: whether the judging network is Lipschitz by its weights.
+        spectral_norm: whether the discriminator is Lipschitz by its weights.
         latents: numbers of the noise; 64 for grids, 32 for tables.
         width: channels, or hidden units, of both networks; 32 or 256.
-        updates: moves of the judging and of the drawing network in each step.
+        updates: moves of the discriminator and of the generator in each step.
         mode: ``"alternating"``, ``"simultaneous"`` or ``"extragradient"``.
         rate: learning rate of both Adam optimizers; 2e-4 for grids, 1e-3 for tables.
 
@@ -200,34 +206,37 @@ class GenerativeAdversarial(Generator):
         }  # fmt: skip
 
     def fit(self, examples: Examples, held_out: Examples | None, plan: "TrainingPlan") -> History:
-        """Plays the game; the drawing network is an exponential average over its steps."""
+        """Plays the game; the generator is an exponential average over its steps."""
         self.space, self.given_coding = fit_space(examples), examples.given_coding
         self.coding, condition = examples.coding, examples.condition
         self.condition = 0 if condition is None else condition.shape[1]
-        rng = generator(plan.seed, "init")
-        draws = self._drawing(rng)
+        rng = seeded(plan.seed, "init")
+        network = self._generator(rng)
         game = Game(
-            draws,
-            self._judging(rng),
+            network,
+            self._discriminator(rng),
             self.latents,
             self.options["loss"],
             self.options["gradient_penalty"],
         ).float()
         if not isinstance(self.space, PixelSpace):
-            scores = generator(plan.seed, "scores")
+            scores = seeded(plan.seed, "scores")
             examples = examples._replace(codes=self.space.into(examples.codes, scores)[0])
             if held_out is not None:
                 held_out = held_out._replace(codes=self.space.into(held_out.codes, scores)[0])
         rate = self.options["rate"] or (2e-4 if self.space.spec.size else 1e-3)
         betas = (0.5, 0.999)
-        losses = (game.judges, Game.loss_of_judging), (game.draws, Game.loss_of_drawing)
+        losses = (
+            (game.discriminator, Game.discriminator_loss),
+            (game.generator, Game.generator_loss),
+        )
         players = [
             Player(
                 name,
                 torch.optim.Adam(network.parameters(), lr=rate, betas=betas),
                 _Scaled(self.space, loss),
             )
-            for name, (network, loss) in zip(("judge", "drawer"), losses, strict=True)
+            for name, (network, loss) in zip(("discriminator", "generator"), losses, strict=True)
         ]
         objective = _Scaled(self.space, Distance(derive(plan.seed, "distance")))
         updates, mode = self.options["updates"], self.options["mode"]
@@ -237,7 +246,7 @@ class GenerativeAdversarial(Generator):
         recipe = plan.recipe.model_copy(update=kept)
         plan = plan._replace(recipe=recipe)
         history = train(game, objective, examples, held_out, plan, step=step)
-        self.network = game.draws.eval()
+        self.network = game.generator.eval()
         self.share = self._share_of_variance(examples, derive(plan.seed, "collapse"))
         return history
 
@@ -246,7 +255,7 @@ class GenerativeAdversarial(Generator):
         """The number of numbers of the noise."""
         return int(self.options["latents"] or (64 if self.space.spec.size else 32))
 
-    def _drawing(self, rng: torch.Generator | None) -> nn.Module:
+    def _generator(self, rng: torch.Generator | None) -> nn.Module:
         spec, width = self.space.spec, self.options["width"]
         if spec.size:
             own = {"size": spec.size, "width": width or 32, "classes": self.condition}
@@ -254,7 +263,7 @@ class GenerativeAdversarial(Generator):
         count = self.latents + self.condition
         return _OfVectors(self._perceptron(count, spec.features, rng))
 
-    def _judging(self, rng: torch.Generator | None) -> nn.Module:
+    def _discriminator(self, rng: torch.Generator | None) -> nn.Module:
         spec, width, bounded = self.space.spec, self.options["width"], self.options["spectral_norm"]
         if spec.size:
             own = {"width": width or 32, "classes": self.condition, "spectral_norm": bounded}
@@ -279,7 +288,7 @@ class GenerativeAdversarial(Generator):
         if isinstance(self.space, PixelSpace):
             real = self.space.plain(examples.codes[:CHUNK])
         given = None if examples.given is None else examples.given[: len(real)]
-        drawn = self._numbers(len(real), given, generator(seed))
+        drawn = self._numbers(len(real), given, seeded(seed))
         of_real = real.flatten(1).nan_to_num(0.0).var(0).sum()
         return float(drawn.flatten(1).var(0).sum() / of_real.clamp(min=1e-12))
 
@@ -330,7 +339,7 @@ class GenerativeAdversarial(Generator):
         self.coding, self.given_coding = coding, given_coding
         self.space = load_space(coding, record["space"])
         self.condition, self.share = int(record["condition"]), float(record["share"])
-        self.network = self._drawing(None).float().eval()
+        self.network = self._generator(None).float().eval()
         own = {name.removeprefix("network."): value for name, value in tensors.items()}
         load_into(self.network, own, where=self.name)
 
