@@ -15,6 +15,7 @@ from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import TuneOptions, declared
 from ansatz.fitting.options.commands import InferenceSettings, SearchOptions
 from ansatz.fitting.options.generative import GenerativeOptions, GenerativeSettings
+from ansatz.fitting.options.sets import SetSettings
 from ansatz.fitting.provenance import Provenance, provenance_of
 from ansatz.fitting.request import OWNERS
 
@@ -38,6 +39,7 @@ def test_every_argument_of_an_estimator_is_declared_in_one_table():
     assert others == {"vocabulary": 2, "augment": 2}
     of_inferences = set(declared(InferenceSettings))  # inference_options={...}, --set
     of_inferences |= set(declared(GenerativeSettings))  # of synthesizers
+    of_inferences |= set(declared(SetSettings))  # of estimators of sets
     assert found.keys() - names == of_inferences - names
 
 
