@@ -4,9 +4,12 @@ import operator
 import pytest
 
 import ansatz
+from ansatz import inference
 from ansatz.cli.formula import plain_formula
 from ansatz.cli.names import KINDS, factory_of, registry_of
-from ansatz.cli.show import Docstring
+from ansatz.cli.show import Docstring, _call
+from ansatz.fitting.options import declared
+from ansatz.fitting.options.commands import InferenceSettings
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
@@ -57,7 +60,8 @@ def test_a_wrong_name_suggests_the_nearest(command):
 @every_kind
 def test_python_spells_it_as_shown(kind):
     for name in registry_of(kind).names():
-        spelled = factory_of(kind) + (f".{name}" if kind in ("metrics", "functions") else "")
+        member = registry_of(kind).get(name) if kind in ("metrics", "functions") else None
+        spelled = factory_of(kind) if member is None else _call(name, kind, member).split("(")[0]
         assert callable(operator.attrgetter(spelled.removeprefix("ansatz."))(ansatz)), name
 
 
@@ -75,7 +79,22 @@ def test_what_set_accepts_is_a_table(command):
     assert "training" in table["epochs"] and "inputs" not in table
     rows = json.loads(command("show", "gamma", "--options", "--json").out)
     assert rows[0]["name"] == "dispersion" and rows[0]["owner"] == "likelihood"
-    assert "for networks and likelihoods" in command("show", "adamw", "--options").err
+    assert "for networks, likelihoods" in command("show", "adamw", "--options").err
+
+
+def test_the_options_of_an_inference_are_shown_with_their_defaults(command):
+    page = command("show", "nuts").out
+    assert (
+        "max_depth: Doublings of a path of nuts at most: 10; networks 8." in page
+        and "friction" not in page
+    )
+    rows = json.loads(command("show", "sghmc", "--options", "--json").out)
+    assert {row["name"] for row in rows} == set(inference.registry.get("sghmc").settings)
+
+
+@pytest.mark.parametrize("name", inference.names())
+def test_every_option_of_an_inference_is_declared(name):
+    assert inference.registry.get(name).settings <= set(declared(InferenceSettings))
 
 
 def test_a_data_set_is_shown_with_rows_target_columns_source_and_licence(command):

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from ansatz import Classifier, Regressor, inference
+from ansatz.errors import UsageError
 from ansatz.fitting.saved import load_model, save_model
 
 N = 40
@@ -104,3 +105,12 @@ def test_the_predictive_is_the_mixture_of_its_components(name, sample, fitted):
     mixed = model.posterior.without_recalibration().predictive(rows).distribution.log_prob(y)
     each = torch.stack([part.distribution.log_prob(y) + np.log(w) for w, part in parts if w > 0])
     torch.testing.assert_close(mixed, each.logsumexp(0), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name, option", [("nuts", "warmup"), ("laplace", "samples"), ("pac_bayes", "samples")]
+)
+def test_no_draws_at_all_are_refused_before_any_work(name, option):
+    model = Classifier(inference=name, inference_options={option: 0})
+    with pytest.raises(UsageError, match=f"{option} must be a whole number of 1 or more, got 0"):
+        model.fit(np.zeros((40, 1)), np.arange(40) % 2)

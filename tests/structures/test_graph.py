@@ -11,6 +11,9 @@ from ansatz import Classifier, Regressor
 from ansatz.data import Graph, Graphs
 from ansatz.data.graphs import from_smiles
 from ansatz.errors import DataError, UsageError
+from ansatz.fitting.replay import replay
+from ansatz.report.baselines import baselines
+from ansatz.report.gathering import replayed
 from ansatz.structures.graph.encoder import GraphEncoder
 
 RNG = np.random.default_rng(0)
@@ -108,8 +111,13 @@ def test_features_of_test_nodes_count_in_a_transductive_fit_alone(files):
 def test_published_parts_hold_and_other_nodes_take_no_part(files):
     part = np.array(["train", "validation", "test", ""])[np.arange(N) % 4]
     NODES.assign(part=part).to_csv(files / "nodes.csv", index=False)
-    found = fit(files)
+    found = fit(files, out=files / "model")
     parts = found.split_problem[2]
+    again = replay(files / "model")
+    assert_array_equal(again.parts.learn, parts.learn)  # outcomes of other nodes stay unseen
+    linear = {each.name: each for each in baselines(replayed(again)).forecasts}["linear"]
+    scores = linear.evaluate(again.test.weight)
+    assert scores["nll"] == pytest.approx(found.linear["nll"], rel=1e-6)
     assert_array_equal(parts.test, np.flatnonzero(part == "test"))
     assert_array_equal(parts.learn[parts.valid], np.flatnonzero(part == "validation"))
     assert found.rows == {"train": 10, "valid": 10, "test": 10}
@@ -216,8 +224,9 @@ def test_isomorphic_graphs_stay_on_one_side_whatever_their_outcomes(tmp_path):
         offsets=both.offsets,
         y=RNG.normal(size=40),
     )
-    found = ansatz.fit(path, options={"steps": 5})
+    found = ansatz.fit(path, options={"steps": 5}, out=tmp_path / "model")
     test = set(found.split_problem[2].test)
+    assert test == set(replay(tmp_path / "model").parts.test)  # a report has the same rows
     assert test and {(k + 20) % 40 for k in test} == test
     assert any("40 of 40 graphs have a duplicate" in note for note in found.notes)
 

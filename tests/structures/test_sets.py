@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 import ansatz
@@ -181,3 +182,16 @@ def test_a_certificate_reorders_the_elements_of_saved_models(fitted, capsys):
     run(["certify", str(folder / "model"), str(folder / "long.csv"), "--samples", "4", "--json"])
     (found,) = json.loads(capsys.readouterr().out)
     assert found["group"] == "permutation" and found["largest"] < 1e-10
+
+
+def test_folds_with_dropout_choose_the_same_steps_whatever_was_drawn_before():
+    sets = [RNG.normal(size=(1 + k % 4, 2)) for k in range(40)]
+    y = np.array([each.sum() for each in sets])
+    found = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        model = Regressor(steps=12).fit(sets, y)
+        assert torch.equal(torch.get_rng_state(), before)  # the user's own random state
+        found.append(model.predict(sets))
+    assert_array_equal(*found)

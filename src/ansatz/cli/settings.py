@@ -33,14 +33,22 @@ def print_settings(name: str, kind: str, as_json: bool) -> None:
 
 
 def settings(name: str, kind: str) -> Iterator[SettingRow]:
-    """Lists the options of a network or a likelihood, then those of the fit by their owners."""
+    """Lists the options of a network or a likelihood, then those of the fit by their owners.
+
+    Of an inference they are its own alone.
+    """
     from ansatz.fitting.options import declared
     from ansatz.fitting.request import OWNERS
     from ansatz.fitting.unknown_settings import SUPPLIED
 
+    if kind == "inferences":
+        yield from inference_settings(name)
+        return
     owner = {"networks": "network", "likelihoods": "likelihood"}.get(kind)
     if owner is None:
-        raise UsageError(f"--options: for networks and likelihoods; '{name}' is of the {kind}.")
+        raise UsageError(
+            f"--options: for networks, likelihoods and inferences; '{name}' is of the {kind}."
+        )
     own = [row for row in _parameters(name, kind, owner) if row.name not in SUPPLIED]
     yield from own
     seen = {row.name for row in own}
@@ -51,6 +59,17 @@ def settings(name: str, kind: str) -> Iterator[SettingRow]:
             for option, (_, found) in declared(table).items():
                 key = f"{each.name}.{option}" if option in seen else option
                 yield SettingRow(key, each.name, "", found.help)
+
+
+def inference_settings(name: str) -> Iterator[SettingRow]:
+    """Lists the options that an inference reads, with their defaults in the words of the fit."""
+    from ansatz.fitting.options import declared
+    from ansatz.fitting.options.commands import InferenceSettings
+
+    read = registry_of("inferences").get(name).settings
+    for option, (_, found) in declared(InferenceSettings).items():
+        if option in read:
+            yield SettingRow(option, "inference", "", found.help)
 
 
 def _parameters(name: str, kind: str, owner: str) -> Iterator[SettingRow]:

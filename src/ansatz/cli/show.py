@@ -14,7 +14,7 @@ from ansatz.cli.docstring import FORMULA, Docstring
 from ansatz.cli.formula import plain_formula, plain_text
 from ansatz.cli.names import KINDS, complete, complete_kind, factory_of, kind_called, registry_of
 from ansatz.cli.output import print_document, print_note, printable
-from ansatz.cli.settings import print_settings
+from ansatz.cli.settings import inference_settings, print_settings
 from ansatz.errors import UsageError
 
 
@@ -33,7 +33,8 @@ def show(
     options: Annotated[
         bool,
         typer.Option(
-            "--options", help="Of a network or likelihood: what --set accepts, in a table."
+            "--options",
+            help="Of a network, likelihood or inference: what --set accepts, in a table.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -104,7 +105,12 @@ def _page(name: str, kind: str) -> str:
         for piece in re.split(rf"\n*({FORMULA}\d+)\n*", parsed.body):
             marked = piece.startswith(FORMULA)
             parts.append(_formula(parsed.formulas[int(piece[1:])]) if marked else _prose(piece))
-    parts.append(titled("Parameters", _prose(parsed.sections.get("args", ""))))
+    args = parsed.sections.get("args", "")
+    if kind == "inferences":
+        args = "\n".join(f"{row.name}: {row.meaning}" for row in inference_settings(name))
+    parts.append(
+        titled("Options, by --set" if kind == "inferences" else "Parameters", _prose(args))
+    )
     parts.append(titled("Call", _call(name, kind, member)))
     parts.append(titled("Shapes", _prose(parsed.sections.get("shapes", ""))))
     parts.append(titled("Example", parsed.sections.get("example", "")))
@@ -121,7 +127,8 @@ def _formula(latex: str) -> str:
 def _call(name: str, kind: str, member: Any) -> str:
     """The call in Python."""
     if kind in ("metrics", "functions"):
-        call = f"{factory_of(kind)}.{name}({', '.join(_signature(member))})"
+        home = factory_of(kind) if kind == "metrics" else member.__module__.rpartition(".")[0]
+        call = f"{home}.{name}({', '.join(_signature(member))})"
     else:
         arguments = [f'"{name}"', *(_signature(member) if kind != "datasets" else [])]
         call = f"{factory_of(kind)}({', '.join(arguments)})"

@@ -85,7 +85,8 @@ def replay(model: Any, data: Any = None) -> Replay:
     job = read_job(problem, task)
     asked = provenance.asked.options
     share = provenance.test if asked["folds"] is None else 0.0
-    parts = outcome.split(job, task, share) or split(
+    own = found.structure.split(problem, task, job, share)
+    parts = (None if own is None else own.parts) or split(
         job, task, share, asked["seed"], given=provenance.given
     )
     as_then = _as_then(problem, provenance)
@@ -123,8 +124,9 @@ def _read(name: str, provenance: Provenance, data: Any, model: Model) -> Problem
     asked = provenance.asked.options
     reader = model.structure.reader(provenance.asked)
     if source.kind != "file":  # other options are in the rows
-        kept = ("tiles", "passages", "text_column", "image")
-        reader = {name: reader[name] for name in kept if name in reader}
+        kept = {"tiles", "passages", "text_column", "image", "smiles", "split", "directed"}
+        kept |= {"inductive", "source", "destination", "relation"}
+        reader = {name: reader[name] for name in sorted(kept) if name in reader}
     if provenance.validation is not None:
         reader["validation_data"] = _find_validation(name, provenance.validation)
     if isinstance(given, pd.DataFrame):

@@ -4,6 +4,7 @@ import copy
 import difflib
 import inspect
 import math
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,8 @@ from ansatz.fitting.contracts.inference import Inference
 from ansatz.fitting.contracts.outcome import Outcome
 from ansatz.fitting.contracts.structure import Beginning, Facts, Structure
 from ansatz.fitting.job import Job
+from ansatz.fitting.options import declared
+from ansatz.fitting.options.commands import InferenceSettings
 from ansatz.fitting.recipe import Recipe, one_line
 from ansatz.fitting.recipe_options import RecipeOptions
 from ansatz.fitting.request import (
@@ -78,6 +81,11 @@ _FIELDS = {  # arguments of an estimator that are fields of their own
 }
 _OWN_ARGUMENTS = {"members", "priors", "random"}  # of inferences, which estimators have
 ARGUMENTS = _FIELDS | {"x"}  # of estimators that no owner of options declares
+
+
+def _counts(value: Any) -> bool:
+    """Whether a value is a whole number of 1 or more."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _of_inference(given: Any) -> dict[str, Any]:
@@ -459,6 +467,10 @@ class Task(NamedTuple):
         odd = [name for name in given if name in foreign]
         if odd:
             raise UsageError(f"'{odd[0]}' is not an option of inference {self.inference.name}.")
+        for name, (kind, _) in declared(InferenceSettings).items():
+            value = self.settings.options.get(name)
+            if kind is int and value is not None and not _counts(value):
+                raise UsageError(f"{name} must be a whole number of 1 or more, got {value!r}.")
 
     def check_settings(self, job: Job) -> None:
         """Raises what a fit would raise about its settings, before any work is done."""

@@ -26,7 +26,7 @@ from ansatz.fitting.teacher import Teacher
 from ansatz.fitting.transfer import Transfer, begin_transfer
 from ansatz.likelihoods import Likelihood
 from ansatz.networks.transfer import rests
-from ansatz.seeds import generator
+from ansatz.seeds import derive, generator
 from ansatz.spec import InputSpec
 from ansatz.training import (
     AnalyticStep,
@@ -39,6 +39,7 @@ from ansatz.training import (
     Trainer,
 )
 from ansatz.training.distillation import TeacherObjective
+from ansatz.training.machine import own_randomness
 
 Start = tuple[nn.Module, Supervised]
 
@@ -423,7 +424,8 @@ def _best_steps(
     rows = plan.structure.batch(learn, encoder, plan.recipe)
     if rows is None:
         raise UsageError(f"{plan.structure.unit[1]} are not held as one batch: folds do not do.")
-    return choose_steps(begin, learn, rows, folds, plan.recipe)
+    with own_randomness(derive(plan.seed, "folds"), torch.device("cpu")):  # dropout draws from it
+        return choose_steps(begin, learn, rows, folds, plan.recipe)
 
 
 def choose_steps(

@@ -95,7 +95,10 @@ def bound(
     if "certificate" not in state or (prior_share is not None and prior_share != used):
         if read.problem is None:
             raise DataError("no rows left for a bound: the model's training rows are not known.")
-        options = {**fitted.task.settings.options, "prior_share": prior_share or 0.5}
+        options = {
+            **fitted.task.settings.options,
+            "prior_share": used if prior_share is None else prior_share,
+        }
         name = next(n for n in inference.names() if _certifies(n))
         settings = fitted.task.settings.change(inference=name, options=options)
         task = fitted.task._replace(inference=inference.create(name), settings=settings)

@@ -201,7 +201,7 @@ def _approximate(
     if functions > 1 and (type(own) is not Categorical or own.reference):
         raise UsageError(
             f"inference gp has one function for each row, and {likelihood.name} takes {functions} "
-            "numbers. Take --likelihood-options dispersion=constant where it has one, or "
+            "numbers. Take --set dispersion=constant where it has one, or "
             "--inference ensemble."
         )
     y = job.y.double() if job.y.is_floating_point() else job.y

@@ -124,7 +124,8 @@ def _split(plan: TrainingPlan, job: Job, likelihood: Likelihood) -> tuple[Job, J
         raise UsageError(
             "a bound needs independent rows, all of one weight: leave weights and groups out."
         )
-    share = plan.options.get("prior_share") or SHARE
+    given = plan.options.get("prior_share")
+    share = SHARE if given is None else given
     if not 0 < share < 1:
         raise UsageError(f"prior_share must be in (0, 1), got {share}.")
     order = torch.randperm(len(job.y), generator=generator(plan.seed, "prior")).numpy()

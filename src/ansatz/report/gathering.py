@@ -102,7 +102,8 @@ def replayed(found: "Replay", **known: Any) -> Evidence:
             f"{found.name} was fitted without test rows: a report needs held-out rows. Fit with "
             "--test 0.2."
         )
-    test, learn = found.test, found.learn
+    test = found.test
+    learn = found.learn._replace(valid=found.parts.valid)  # they stop the baselines as well
     outcomes = None
     if found.problem is not None:
         frame, column_roles = found.problem.seen, found.problem.column_roles

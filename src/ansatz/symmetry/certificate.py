@@ -7,10 +7,11 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from ansatz.layers.graph_batch import GraphBatch
 from ansatz.layers.mode import evaluation_mode
 from ansatz.layers.ragged import Ragged
 from ansatz.symmetry.group import Element, Group
-from ansatz.symmetry.permutations import Permutation
+from ansatz.symmetry.permutations import NodePermutation, Permutation
 from ansatz.symmetry.registry import create
 
 COORDINATES = 3  # of a point: the first numbers of its row
@@ -54,7 +55,7 @@ class Certificate(NamedTuple):
 
 def certify(
     network: Callable[..., Any],
-    inputs: Tensor | Ragged | tuple[Tensor | Ragged, ...],
+    inputs: Tensor | Ragged | GraphBatch | tuple[Tensor | Ragged | GraphBatch, ...],
     group: Group | str,
     *,
     samples: int = 64,
@@ -80,7 +81,8 @@ def certify(
         network: any callable on tensors.
         inputs: a batch, or a tuple of what the network takes; the group moves all of them. Of
             ragged rows (sets, point clouds) a permutation reorders each, and other groups move the
-            first three numbers of the first input, the coordinates.
+            first three numbers of the first input, the coordinates. Of a
+            :class:`~ansatz.layers.GraphBatch` ``node_permutation`` renames the nodes.
         group: or its name.
         samples: elements to try, at most.
         generator: of random numbers.
@@ -112,15 +114,18 @@ def certify(
     if samples < 1:
         raise ValueError(f"samples of certify must be 1 or more, got {samples}.")
     acting = create(group) if isinstance(group, str) else group
-    x: tuple[Any, ...] = (inputs,) if isinstance(inputs, Tensor | Ragged) else tuple(inputs)
-    if not all(isinstance(each, Tensor | Ragged) for each in x):
+    known = Tensor | Ragged | GraphBatch
+    x: tuple[Any, ...] = (inputs,) if isinstance(inputs, known) else tuple(inputs)
+    if not all(isinstance(each, known) for each in x):
         kind_of = type(inputs).__name__
         raise TypeError(f"certify needs tensors, got {kind_of}. Try torch.as_tensor(inputs).")
     rho = _outputs_move(acting, kind, output_action)
-    if isinstance(x[0], Ragged):
+    if isinstance(x[0], GraphBatch) and not isinstance(acting, NodePermutation):
+        raise TypeError(f"{acting.name} does not act on graphs. Take node_permutation.")
+    if isinstance(x[0], Ragged | GraphBatch):
         if isinstance(acting, Permutation):
             rho = _ragged_outputs_move(acting, x[0], kind, output_action)
-        else:
+        elif isinstance(x[0], Ragged):
             network, x = _on_coordinates(network, x), (x[0].values[:, :COORDINATES],)
     with evaluation_mode(network), torch.no_grad():
         there = _tensors(network(*x))
@@ -151,12 +156,12 @@ def _on_coordinates(network: Callable[..., Any], inputs: tuple[Any, ...]) -> Cal
 
 
 def _ragged_outputs_move(
-    group: Permutation, x: Ragged, kind: Kind, action: Action | None
+    group: Permutation, x: Ragged | GraphBatch, kind: Kind, action: Action | None
 ) -> Action:
-    """How outputs of the elements of ragged rows move: each with its element."""
+    """How outputs of elements of ragged rows, or of nodes, move: each with its element."""
     if kind == "invariant" or action is not None:
         return _outputs_move(group, kind, action)
-    return lambda g, y: group.act(g, Ragged(y, x.offsets)).values
+    return lambda g, y: Permutation.act(group, g, Ragged(y, x.offsets)).values
 
 
 def _elements(

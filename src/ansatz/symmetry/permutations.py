@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ansatz.layers.edges import Edges
+from ansatz.layers.graph_batch import GraphBatch
 from ansatz.layers.ragged import Ragged, rows_of
 from ansatz.symmetry.group import Group
 
@@ -92,11 +94,13 @@ class NodePermutation(Permutation):
     .. math:: (g A)_{g(i) g(j)} = A_{ij}, \qquad (g X)_{g(i)} = X_i
 
     A lone tensor is an adjacency matrix; of several inputs the first holds the nodes' features,
-    the second the adjacency, and further ones a number per node (a mask).
+    the second the adjacency, and further ones a number per node (a mask). Of a
+    :class:`~ansatz.layers.GraphBatch` the nodes of each graph are renamed, every graph in its own
+    way, with the ends of its edges and the targets: answers of graphs or targets do not move.
 
     Shapes:
         - inputs: ``A (B, N, N, ...)``; or ``X (B, N, D)``, ``A (B, N, N, ...)``, ``(B, N)``.
-        - element: ``(N,)`` whole numbers.
+        - element: ``(N,)`` whole numbers; of a batch of graphs, of all their nodes.
 
     Example:
         >>> import torch
@@ -117,12 +121,48 @@ class NodePermutation(Permutation):
     def __init__(self) -> None:
         super().__init__(axes=(1, 2))
 
+    def identity(self, x: Any) -> Tensor:
+        return super().identity(_nodes(x))
+
+    def sample(self, x: Any, generator: torch.Generator | None = None) -> Tensor:
+        return super().sample(_nodes(x), generator)
+
+    def act(self, element: Tensor, x: Any) -> Any:
+        return _renamed(x, element) if isinstance(x, GraphBatch) else super().act(element, x)
+
     def _count(self, x: Tensor) -> int:
         return x.shape[1]
 
-    def move(self, element: Tensor, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def move(self, element: Tensor, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(inputs) == 1:
             return (self.act(element, inputs[0]),)
         nodes, adjacency, *rest = inputs
         moved = [self._along(element, each, (1,)) for each in rest]
         return (self._along(element, nodes, (1,)), self.act(element, adjacency), *moved)
+
+
+def _nodes(x: Any) -> Any:
+    """The nodes of graphs as ragged rows; anything else as it is."""
+    if not isinstance(x, GraphBatch):
+        return x
+    return Ragged(torch.arange(x.nodes, device=x.offsets.device)[:, None], x.offsets)
+
+
+def _renamed(batch: GraphBatch, names: Tensor) -> GraphBatch:
+    """The same graphs with new numbers of their nodes."""
+    names = names.to(batch.offsets.device)
+    old = names.argsort()  # the former number of each node
+    source, destination = names[batch.edges.edge_index]
+    place = (destination * batch.nodes + source).argsort(stable=True)
+    counts = (batch.nodes, batch.nodes)
+
+    def moved(x: Tensor | None) -> Tensor | None:
+        return None if x is None else x[place]
+
+    return batch._replace(
+        x=batch.x[old] if isinstance(batch.x, Tensor) else batch.x.take_rows(old),
+        edges=Edges.sorted(source[place], destination[place], counts, moved(batch.edges.weight)),
+        edge_features=moved(batch.edge_features),
+        relations=moved(batch.relations),
+        targets=None if batch.targets is None else names[batch.targets],
+    )

@@ -127,18 +127,20 @@ class InferenceSettings(PosteriorOptions, total=False):
     time: Annotated[float, Option("Of gradient flow in a network of infinite width: infinity.")]
     chains: Annotated[int, Option("Chains of a sampler: 4.")]
     warmup: Annotated[int, Option("Draws that adapt a sampler: 1000; networks 500.")]
-    draws: Annotated[int, Option("Draws of each chain: 1000; networks 500.")]
+    draws: Annotated[int, Option("Draws of each chain: 1000; networks 500; sgld and sghmc 100.")]
     thin: Annotated[int, Option("One of this many draws is kept: 1; networks keep 100 a chain.")]
     target_accept: Annotated[float, Option("Acceptance that step sizes are adapted to: 0.8.")]
-    max_depth: Annotated[int, Option("Doublings of a path of nuts at most: 10.")]
+    max_depth: Annotated[int, Option("Doublings of a path of nuts at most: 10; networks 8.")]
     metric: Annotated[str, Option("auto, dense or diagonal; auto is dense to 500 parameters.")]
     step_size: Annotated[float, Option("Of sgld and sghmc: 1e-4, by a cosine in each cycle.")]
     friction: Annotated[float, Option("Of sghmc: 0.1.")]
     cycles: Annotated[int, Option("Cycles of the step size of sgld and sghmc: 4.")]
-    curvature: Annotated[str, Option("Of laplace: kron, full or diag.")]
+    curvature: Annotated[str, Option("Of laplace: kron, or full, or diag.")]
     subset: Annotated[str, Option("Weights that laplace is about: all, or those of the last map.")]
     prior_share: Annotated[float, Option("Rows that learn the prior of pac_bayes: 0.5.")]
-    samples: Annotated[int, Option("Draws of dropout, swag, vi and laplace: 100.")]
+    samples: Annotated[
+        int, Option("Draws: 100; of pac_bayes 20, of laplace with a linear model 4000.")
+    ]
 
 
 _OUTCOME: Any = {"panel": MODEL, "metavar": "COL", "limits": {"min_length": 1}}

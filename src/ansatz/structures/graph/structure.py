@@ -18,7 +18,7 @@ from ansatz.data.source import Source
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
-from ansatz.fitting.contracts.structure import Facts, Feed
+from ansatz.fitting.contracts.structure import Facts, Feed, Moving
 from ansatz.fitting.job import Job
 from ansatz.fitting.model import Model, Trained
 from ansatz.fitting.problem import Problem
@@ -32,11 +32,13 @@ from ansatz.inference.registry import DEFAULT
 from ansatz.likelihoods import Likelihood
 from ansatz.networks import Summary, summary
 from ansatz.seeds import derive
+from ansatz.spec import InputSpec
 from ansatz.structures.graph.encoder import GraphEncoder, load_encoder
 from ansatz.structures.graph.from_python import as_graphs, as_nodes, as_pairs
 from ansatz.structures.graph.reading import read_graphs
 from ansatz.structures.graph.reading_again import read_graphs_again
 from ansatz.structures.graph.recipe import graph_recipe, linear_recipe, node_recipe
+from ansatz.symmetry import Group, NodePermutation
 from ansatz.training import Supervised
 
 AT_ONCE = 1_024  # graphs that are predicted at once
@@ -239,6 +241,17 @@ class GraphStructure(TensorStructure):
             inputs = encoder.inputs(rows[part], notes=notes)
             extra = None if offset is None else offset[part]
             yield [network(inputs, extra) for network in networks]
+
+    # Symmetries.
+
+    def groups(self, spec: InputSpec) -> list[Group]:
+        """Every way to name the nodes."""
+        return [NodePermutation()]
+
+    def moving(self, inputs: Any) -> Moving:
+        """The whole batch: what is asked for moves with its nodes, and answers stay."""
+        batch, *others = inputs
+        return Moving((batch,), lambda moved: (moved, *others), False)
 
     def exporter(self, encoder: Any, names: Sequence[str] | None) -> Exporter | None:
         """None so far: the encoder is not a graph of operations."""
