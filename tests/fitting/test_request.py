@@ -15,6 +15,7 @@ from ansatz.fitting import FitOptions, Request
 from ansatz.fitting.options import TuneOptions, declared
 from ansatz.fitting.options.commands import InferenceSettings, SearchOptions
 from ansatz.fitting.options.generative import GenerativeOptions, GenerativeSettings
+from ansatz.fitting.options.sets import SetSettings
 from ansatz.fitting.provenance import Provenance, provenance_of
 from ansatz.fitting.request import OWNERS
 

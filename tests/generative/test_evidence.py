@@ -8,6 +8,7 @@ import torch
 import ansatz
 from ansatz.generative.disclosure import measure_disclosure
 from ansatz.generative.distances import energy_distance, mean_discrepancy, precision_and_recall
+from ansatz.generative.imputation import Imputations
 from ansatz.generative.two_sample import area_error, trees, two_sample_auc
 from ansatz.outcomes.report.generate import column_distance
 
@@ -55,6 +56,12 @@ def test_trees_cannot_tell_equal_tables_apart():
     assert abs(found.value - 0.5) < 4 * found.error
     model = trees(frame.assign(c=np.where(frame["a"] > 0, "p", "q")), "c")
     assert model.auc(frame.assign(c=np.where(frame["a"] > 0, "p", "q"))) > 0.95
+
+
+def test_the_mean_of_imputations_leaves_known_values_as_they_are():
+    tables = [pd.DataFrame({"a": [0.455, k], "b": ["u", "v"]}) for k in (0.1, 0.2, 0.6)]
+    made = Imputations(tables, np.array([[False, False], [True, False]]))
+    assert made.mean()["a"].tolist() == [0.455, pytest.approx(0.3)]
 
 
 def test_a_model_that_copies_its_rows_is_disclosed():

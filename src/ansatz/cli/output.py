@@ -186,7 +186,9 @@ def print_fit(fit: Any) -> None:
     parts = ("train", "valid", "test")
     rows = ", ".join(f"{fit.rows[part]:,} {part}" for part in parts if fit.rows.get(part))
     roles = fit.fitted.column_roles
-    target = "" if roles is None else f"{printable(roles.outcome_name, 80)}: "
+    target = (
+        "" if roles is None or not roles.outcome_name else f"{printable(roles.outcome_name, 80)}: "
+    )
     print_line()
     print_line(
         f"{target}{fit.likelihood} likelihood, {fit.network or fit.inference} with "

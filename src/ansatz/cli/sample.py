@@ -44,7 +44,6 @@ def sample(
     """
     check_out(out, overwrite)
     estimator = open_synthesizer(model)
-    model_of_x = estimator.model_.posterior.model
-    model_of_x.sampling(steps=steps, sampler=sampler, guidance=guidance)
-    found = estimator.sample(count, read_given(given or []), seed=seed)
+    options = {"steps": steps, "sampler": sampler, "guidance": guidance}
+    found = estimator.sample(count, read_given(given or []), seed=seed, **options)
     write_examples(found, out, overwrite=overwrite)

@@ -151,7 +151,14 @@ class Synthesizer(Estimator, without=_OF_OTHERS):
     # Draws.
 
     def sample(  # type: ignore[override]
-        self, n: int, given: Any = None, *, seed: int = 0
+        self,
+        n: int,
+        given: Any = None,
+        *,
+        seed: int = 0,
+        steps: int | None = None,
+        sampler: str | None = None,
+        guidance: float | None = None,
     ) -> Any:
         """Draws new examples: a frame of a table, an array otherwise.
 
@@ -160,8 +167,13 @@ class Synthesizer(Estimator, without=_OF_OTHERS):
             given: what they are drawn given: a mapping ``{"class": 3}`` for all of them, or one
                 row for each; None draws that from the training rows too.
             seed: of the draws.
+            steps: of a diffusion: evaluations of its network, 20 at first. This and the next two
+                hold for later draws too.
+            sampler: of a diffusion: ``"normal_exact"``, ``"ddim"``, ``"dpm2m"``, ...
+            guidance: of a diffusion: 0 ignores what is given, 1 follows it, 2 exaggerates it.
         """
         posterior = self.posterior
+        posterior.model.sampling(steps=steps, sampler=sampler, guidance=guidance)
         codes = posterior.draw(n, self._given_codes(given, n), seed)
         return self._contents(codes)
 

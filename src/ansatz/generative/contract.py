@@ -79,6 +79,7 @@ class Generator(Protocol):
     has_density: ClassVar[bool] = True
     has_latents: ClassVar[bool] = False
     trains: ClassVar[bool] = False  # whether held-out rows stop a training
+    evaluated: int | None = None  # rows whose densities an evaluation averages; None for all
     options: dict[str, Any]  # it was made with
 
     def fit(

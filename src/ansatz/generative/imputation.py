@@ -28,17 +28,25 @@ class Imputations(NamedTuple):
     missing: NDArray[np.bool_]
 
     def mean(self) -> Any:
-        """The mean of the draws of numbers; of other columns the most frequent draw."""
+        """The mean of the draws of numbers; of other columns the most frequent draw.
+
+        A value that was not missing stays as it is.
+        """
         first = self.tables[0]
         if not hasattr(first, "columns"):
-            return np.mean(np.stack([np.asarray(each, float) for each in self.tables]), 0)
+            drawn = np.mean(np.stack([np.asarray(each, float) for each in self.tables]), 0)
+            return np.where(self.missing, drawn, np.asarray(first, float))
         import pandas as pd
 
         found = first.copy()
-        for name in first.columns:
+        for place, name in enumerate(first.columns):
+            gone = self.missing[:, place]
+            if not gone.any():
+                continue
             own = pd.concat([each[name] for each in self.tables], axis=1)
             if pd.api.types.is_numeric_dtype(first[name].dtype):
-                found[name] = own.astype(float).mean(axis=1)
+                known = first[name].astype(float)
+                found[name] = known.where(~gone, own.astype(float).mean(axis=1))
             else:
                 found[name] = own.mode(axis=1)[0]
         return found

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import torch
@@ -147,8 +148,10 @@ class GenerativePosterior:
     def draw(self, count: int, given: Tensor | None, seed: int) -> Tensor:
         """Codes of new examples; without ``given`` its rows are those of the training examples."""
         rng = generator(seed, "sample")
-        if count < 0:
-            raise UsageError(f"the number of examples to draw must be 0 or more, got {count}.")
+        if not isinstance(count, Integral) or count < 0:
+            raise UsageError(
+                f"the number of examples to draw must be a whole number >= 0, got {count!r}."
+            )
         if self.given_coding is not None and given is None:
             assert self.given is not None
             given = self.given[torch.randint(len(self.given), (count,), generator=rng)]

@@ -177,7 +177,9 @@ class Generate(Outcome):
         posterior: Any = model.posterior
         if not posterior.model.has_density:
             return
-        some = take(job, np.arange(min(len(job.y), REFERENCE)))
+        chosen = _some(len(job.y), posterior.model)
+        rows = np.arange(min(len(job.y), REFERENCE)) if chosen is None else chosen.numpy()
+        some = take(job, rows)
         self.held_out = self.density(model, Given(some.rows), some.y).value
 
     # Predictions.
@@ -192,6 +194,10 @@ class Generate(Outcome):
         model: Any = likelihood.__dict__["model"]
         if not model.has_density:
             return {}
+        some = _some(len(raw), model)
+        if some is not None:
+            raw, y = raw[some], y[some]
+            weight = None if weight is None else weight[some]
         loss = -likelihood.density(raw, y).value
         mass = torch.ones_like(loss) if weight is None else weight.double()
         nll = float((loss * mass).sum() / mass.sum())
@@ -205,7 +211,9 @@ class Generate(Outcome):
 
     def measure(self, posterior: Any, rows: Any) -> Metrics:
         """The energy distance of samples and rows, features standardised."""
-        real = posterior.codes(rows)[:COMPARED]
+        real = posterior.codes(rows)
+        order = torch.randperm(len(real), generator=torch.Generator().manual_seed(0))
+        real = real[order[:COMPARED].sort().values]  # the first rows may be of one kind
         if len(real) < 2:
             return {}
         drawn = posterior.draw(len(real), None, 0)
@@ -250,6 +258,14 @@ class Generate(Outcome):
         self.names = list(state["names"])
         self.given_coding = load_coding(state["given_coding"])
         self.held_out = tensors.get("held_out")
+
+
+def _some(count: int, model: Generator) -> Tensor | None:
+    """Rows whose densities are evaluated, at random; None for all of them."""
+    if model.evaluated is None or count <= model.evaluated:
+        return None
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(0))
+    return order[: model.evaluated].sort().values
 
 
 def _recipe() -> Recipe:

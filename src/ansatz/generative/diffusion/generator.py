@@ -30,6 +30,7 @@ CHUNK = 256  # examples that are drawn at once
 MOST_AXES = 1_024  # numbers of an example whose principal axes are computed
 OF_MOMENTS = 20_000  # rows that give mean and variances
 DENSITY_TIMES, OF_GRIDS = 20, 8  # of the bound on the density
+EVALUATED, EVALUATED_GRIDS = 4_000, 256  # rows whose densities an evaluation averages
 _EVEN = ("dpm2m", "normal_exact")  # samplers that take equal steps in log SNR
 
 
@@ -126,6 +127,7 @@ class Diffusion(Generator):
     def _place(self, coding: Coding, given_coding: Coding | None) -> None:
         self.coding, self.given_coding = coding, given_coding
         self.has_density = self.space.has_density
+        self.evaluated = EVALUATED_GRIDS if self.space.spec.size else EVALUATED
         masked = self.options["masked"]
         self.masked = not isinstance(coding, GridCoding) if masked is None else bool(masked)
 
@@ -280,7 +282,10 @@ class Diffusion(Generator):
 
     def notes(self) -> list[str]:
         """Sentences about the process."""
-        return [f"signal-to-noise ratio at the last time: {self.process.terminal_snr:.2g}."]
+        found = [f"signal-to-noise ratio at the last time: {self.process.terminal_snr:.2g}."]
+        if self.has_density:
+            found.append(f"nll is evaluated on at most {self.evaluated:,} rows, chosen at random.")
+        return found
 
     def record(self) -> dict[str, Any]:
         return {"space": self.space.record(), "condition": self.condition}
