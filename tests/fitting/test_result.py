@@ -14,8 +14,8 @@ import torch
 
 import ansatz
 from ansatz.cli.main import run
-from ansatz.errors import AnsatzError, UsageError
-from ansatz.storage import read_tensors
+from ansatz.errors import AnsatzError, BusyError, UsageError
+from ansatz.storage import RunLock, read_tensors
 
 OPTIONS = {"widths": (8,), "dropout": 0.1}
 # As `ansatz.fit`, but with a checkpoint every 20 ms in place of every 30 s.
@@ -262,6 +262,16 @@ def test_a_failed_overwrite_keeps_the_earlier_model(finished):
             options=exploding,
         )
     assert contents(fit.folder) == before
+
+
+def test_overwriting_leaves_the_checkpoints_of_a_fit_that_runs(finished, tmp_path):
+    data, options, _ = finished
+    running = tmp_path / "new.training"
+    running.mkdir()
+    (running / "step").write_text("of the other")
+    with RunLock(running), pytest.raises(BusyError, match="in use"):
+        ansatz.fit(data, target="price", out=tmp_path / "new", overwrite=True, options=options)
+    assert (running / "step").read_text() == "of the other"
 
 
 @pytest.mark.parametrize("where", ["a file", "below a file", "a loop", "a long name"])

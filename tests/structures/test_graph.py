@@ -258,3 +258,10 @@ def test_nodes_are_not_graphs():
     model = Classifier(steps=3).fit(graph.nodes(), CLASS)
     with pytest.raises((DataError, UsageError)):
         model.predict(Graphs.of([graph]))
+
+
+def test_one_graph_is_not_divided_among_processes(monkeypatch):
+    graph = Graph.of([[0, 1, 2, 3], [1, 2, 3, 0]], x=torch.eye(4).numpy())
+    monkeypatch.setattr("ansatz.structures.graph.structure.current_processes", object)
+    with pytest.raises(UsageError, match="nothing to divide among processes"):
+        Classifier(steps=2).fit(graph.nodes(), [0, 1, 0, 1])

@@ -1,4 +1,4 @@
-"""ansatz fit: from a table or images to a saved model and its evidence."""
+"""ansatz fit: from data to a saved model and its evidence."""
 
 import os
 from contextlib import nullcontext
@@ -53,7 +53,7 @@ def fit(
     ] = False,
     as_json: Annotated[bool, _option("Print one JSON document.", "--json")] = False,
 ) -> None:
-    """Fit a network to a table or to images, beside a linear and a constant model.
+    """Fit a network to data, beside a linear and a constant model.
 
     Reports the role of each column, trains, evaluates on held-out test rows, and saves the
     model in a folder.
@@ -70,6 +70,8 @@ def fit(
         ansatz fit train-volume.tif --masks train-labels.tif
         ansatz fit scene/ --masks labels/ --tiles 5
         ansatz fit beats.csv --x grid --target rhythm
+        ansatz fit papers.csv --edges cites.csv --target field
+        ansatz fit people.csv --task generate
     """
     content = merged({} if config is None else read_config(config), {"data": data, **given})
     chosen = make_config(content, "ansatz fit" if config is None else f"--config {config}")

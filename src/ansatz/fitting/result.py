@@ -22,7 +22,7 @@ from ansatz.fitting.saved import load_model, save_model
 from ansatz.fitting.split import Parts
 from ansatz.fitting.task import Task
 from ansatz.registry import load
-from ansatz.storage import check_target
+from ansatz.storage import RunLock, check_target
 from ansatz.training.machine import current_processes
 
 _NOT_EVIDENCE = (
@@ -198,7 +198,8 @@ class FitFolder:
             return self._shown
         is_stale = self.overwrite and not self.resume and self.checkpoints.exists()
         if is_stale and self._is_first:
-            shutil.rmtree(self.checkpoints)
+            with RunLock(self.checkpoints):  # those of a fit that runs are not removed
+                shutil.rmtree(self.checkpoints)
         return {
             **self._shown,
             "checkpoint": self.checkpoints,

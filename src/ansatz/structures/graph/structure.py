@@ -15,6 +15,7 @@ from ansatz.data.graphs.graphs import Graphs
 from ansatz.data.graphs.rows import NodeRows, PairRows
 from ansatz.data.graphs.source import GraphSource
 from ansatz.data.source import Source
+from ansatz.errors import UsageError
 from ansatz.fitting.column_roles import ColumnRoles
 from ansatz.fitting.contracts.exporter import Exporter
 from ansatz.fitting.contracts.inference import Posterior
@@ -39,7 +40,7 @@ from ansatz.structures.graph.reading import read_graphs
 from ansatz.structures.graph.reading_again import read_graphs_again
 from ansatz.structures.graph.recipe import graph_recipe, linear_recipe, node_recipe
 from ansatz.symmetry import Group, NodePermutation
-from ansatz.training import Supervised
+from ansatz.training import Supervised, current_processes
 
 AT_ONCE = 1_024  # graphs that are predicted at once
 MOST_CLASSES = 100  # that the data's own outcomes, whole numbers, may be the codes of
@@ -286,6 +287,17 @@ class NodeStructure(GraphStructure):
     def recipe(self, facts: Facts) -> Recipe:
         """All nodes at once."""
         return node_recipe(facts)
+
+    def settle(
+        self, recipe: Recipe, job: Job, network: str | nn.Module, options: Mapping[str, Any]
+    ) -> Recipe:
+        """Refuses several processes."""
+        if current_processes() is not None:
+            raise UsageError(
+                "one graph is trained as a whole: there is nothing to divide among processes. "
+                "Leave --processes out."
+            )
+        return super().settle(recipe, job, network, options)
 
     def split(self, problem: Problem, task: Task, job: Job, test: float) -> SplitJob | None:
         """Published masks hold, and nodes outside them take no part; inductive fits see less."""
