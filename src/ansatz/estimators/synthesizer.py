@@ -124,10 +124,10 @@ class Synthesizer(Estimator, without=_OF_OTHERS):
         reset: bool,
         **more: Any,
     ) -> Job:
-        if y is None:
-            y = pd.DataFrame(index=range(len(X)))
         if isinstance(X, dict):
             X = pd.DataFrame(X)
+        if y is None:
+            y = pd.DataFrame(index=range(len(X)))
         return super()._job(task, X, y, sample_weight, *others, reset=reset, **more)
 
     @property

@@ -34,19 +34,19 @@ class Imputations(NamedTuple):
         """
         first = self.tables[0]
         if not hasattr(first, "columns"):
-            drawn = np.mean(np.stack([np.asarray(each, float) for each in self.tables]), 0)
-            return np.where(self.missing, drawn, np.asarray(first, float))
+            draws = np.stack([np.asarray(each, float) for each in self.tables])
+            return np.where((draws == draws[0]).all(0), draws[0], draws.mean(0))
         import pandas as pd
 
         found = first.copy()
-        for place, name in enumerate(first.columns):
-            gone = self.missing[:, place]
-            if not gone.any():
-                continue
+        for name in first.columns:
             own = pd.concat([each[name] for each in self.tables], axis=1)
+            known = own.eq(own.iloc[:, 0], axis=0).all(axis=1)  # or drawn alike
+            if known.all():
+                continue
             if pd.api.types.is_numeric_dtype(first[name].dtype):
-                known = first[name].astype(float)
-                found[name] = known.where(~gone, own.astype(float).mean(axis=1))
+                value = first[name].astype(float)
+                found[name] = value.where(known, own.astype(float).mean(axis=1))
             else:
                 found[name] = own.mode(axis=1)[0]
         return found

@@ -49,9 +49,9 @@ class InvariantPoints(nn.Module):
     Example:
         >>> import torch
         >>> from ansatz.networks import InvariantPoints
-        >>> network, x = InvariantPoints(3, 2), torch.randn(5, 3)
+        >>> network, x = InvariantPoints(3, 2).double().eval(), torch.randn(5, 3).double()
         >>> far = network(x + 1, torch.tensor([0, 5])) - network(x, torch.tensor([0, 5]))
-        >>> bool(far.abs().max() < 1e-4)
+        >>> bool(far.abs().max() < 1e-9)
         True
 
     References:
